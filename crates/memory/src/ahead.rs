@@ -1,21 +1,22 @@
-//! Preparing huge pages before they are needed. Linux clears 2 MiB when the first byte of one is written; on the packet path
-//! that would be a gap, so a thread of its own has it done beforehand. Where it cannot, the page is made when it is first written.
+//! Prepares huge pages before they are needed. Linux clears 2 MiB when the first byte of a huge page is written. On
+//! the packet path that would be a gap, so another thread does it in advance. If it cannot, the page is made at the
+//! first write.
 use rustix::mm::{Advice, madvise};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Requests that wait; more are left out.
+/// Maximum number of waiting requests; further ones are dropped.
 const MAX_WAITING: usize = 64;
 
 /// First address and number of bytes.
 type Range = (usize, usize);
 
-/// Has pages put where there are none yet; returns at once. The range may be given up before that is done.
+/// Requests pages for a range; returns at once. The range may be unmapped before the request is carried out.
 pub(crate) fn prepare(start: usize, bytes: usize) {
     static REQUESTS: OnceLock<Option<SyncSender<Range>>> = OnceLock::new();
     if let Some(requests) = REQUESTS.get_or_init(start_thread) {
-        // Too many requests, or no thread: whoever writes there first waits.
+        // With too many requests or without a thread, the first write to the page waits instead.
         let _ = requests.try_send((start, bytes));
     }
 }
@@ -27,13 +28,13 @@ fn start_thread() -> Option<SyncSender<Range>> {
 }
 
 fn serve(requests: &Receiver<Range>) {
-    // The thread that asked first may be bound to a processor that it wants for itself.
+    // This thread inherits the CPU of the first caller, which may need that CPU for itself.
     let mut anywhere = CpuSet::new();
     (0..CpuSet::MAX_CPU).for_each(|cpu| anywhere.set(cpu));
     let _ = sched_setaffinity(None, &anywhere);
     for (start, bytes) in requests {
-        // SAFETY: the advice puts pages where a mapping has none, which changes no content: not even that of a mapping which has
-        // come to be there since the request was made. Where there is none, and on Linux before 5.14, it is refused.
+        // SAFETY: the advice populates pages where a mapping has none. That changes no content, not even of a mapping
+        // made there since the request. Without a mapping, and on Linux before 5.14, it is refused.
         let _ = unsafe { madvise(std::ptr::without_provenance_mut(start), bytes, Advice::LinuxPopulateWrite) };
     }
 }

@@ -1,4 +1,5 @@
-//! An array for tables that grow to millions of elements and shrink again, without a moment at which all of them are copied.
+//! An array for tables that grow to millions of elements and shrink again, without ever copying all elements at one
+//! time.
 use crate::region::Region;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fmt;
@@ -8,46 +9,46 @@ use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use zerocopy::FromZeros;
 
-/// Bytes up to which an array is on the heap, where it is copied when it grows (some microseconds at most).
+/// Size in bytes up to which an array is on the heap, where growing copies it (some microseconds at most).
 const MAX_HEAP: usize = 64 << 10;
 
-/// Address space of an array beyond that, to begin with. Pages are there only where it is used.
+/// First reservation of address space for a larger array, in bytes. Only the used part has pages.
 const FIRST_RESERVATION: usize = 256 << 20;
 
-/// Elements begin at a multiple of this many bytes, if their size allows: a cache line.
+/// Alignment of the first element in bytes: a cache line.
 const ALIGN: usize = 64;
 
-/// Huge pages given back at once from among those of an array: some microseconds each.
+/// Maximum number of huge pages given back by one call of [`Array::forget`]: some microseconds each.
 const MAX_HOLLOWED: usize = 1;
 
-/// An array whose new elements are zero. A small one is on the heap; a large one has address space of its own, on huge pages,
-/// and grows and shrinks without copying, giving its memory back as it shrinks. Without address space or huge pages it uses what
-/// there is. An empty one has no memory.
+/// An array whose new elements are zero. A small array is on the heap. A large one has its own address space on huge
+/// pages, grows and shrinks without copying, and gives memory back as it shrinks. Without address space it stays on
+/// the heap; without huge pages it uses ordinary ones. An empty array has no memory.
 pub struct Array<T> {
     data: NonNull<T>,
     len: usize,
-    /// Elements up to which nothing needs to be done to grow.
+    /// Number of elements up to which growing needs no call.
     capacity: usize,
-    /// Elements from here on, up to `capacity`, are zero.
+    /// Index from which on all elements up to `capacity` are zero.
     zero_from: usize,
     place: Place,
     elements: PhantomData<T>,
 }
 
-/// Where an array's elements are.
+/// Memory of an array's elements.
 #[derive(Debug)]
 enum Place {
-    /// Nowhere, there is no memory yet.
+    /// No memory yet.
     None,
     Heap(Layout),
     Mapped(Region),
 }
 
-/// There is no memory for more elements.
+/// Error: no memory for more elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no memory for {bytes} bytes of a table; let the process have more, or use fewer entries")]
 pub struct OutOfMemory {
-    /// What the array would have needed in all.
+    /// Total size in bytes that the array would have needed.
     pub bytes: usize,
 }
 
@@ -57,7 +58,7 @@ unsafe impl<T: Send> Send for Array<T> {}
 unsafe impl<T: Sync> Sync for Array<T> {}
 
 impl<T> Array<T> {
-    /// An empty one.
+    /// Returns an empty array, without memory.
     pub const fn new() -> Array<T> {
         const { assert!(!needs_drop::<T>() && size_of::<T>() != 0 && align_of::<T>() <= ALIGN) };
         Array {
@@ -70,7 +71,7 @@ impl<T> Array<T> {
         }
     }
 
-    /// Bytes of memory that it has.
+    /// Returns the size of its memory in bytes.
     pub fn held(&self) -> usize {
         match &self.place {
             Place::None => 0,
@@ -79,7 +80,7 @@ impl<T> Array<T> {
         }
     }
 
-    /// Shortens it to `len` elements, if it has more; gives memory back that is not used any more.
+    /// Shortens the array to `len` elements, if it has more. Gives unused memory back.
     pub fn truncate(&mut self, len: usize) {
         if len >= self.len {
             return;
@@ -98,8 +99,9 @@ impl<T> Array<T> {
 }
 
 impl<T: FromZeros> Array<T> {
-    /// States that nobody needs what is in some elements, which may be zero then: gives memory back that only they use, not all at
-    /// once if it is much. Whether that was all. [`Array::use_again`] is to be called before they are written.
+    /// Declares that the content of these elements is not needed any more; they may become zero. Gives back memory
+    /// that only they use, a bounded amount per call. Returns true if nothing is left to give back. Call
+    /// [`Array::use_again`] before writing them.
     pub fn forget(&mut self, elements: Range<usize>) -> bool {
         let size = size_of::<T>();
         match &mut self.place {
@@ -110,7 +112,8 @@ impl<T: FromZeros> Array<T> {
         }
     }
 
-    /// States that an element is about to be written, and those after it: memory is made ready for them if it was given back.
+    /// Declares that the element at `index` and later ones are about to be written: prepares memory that was given
+    /// back.
     #[inline]
     pub fn use_again(&mut self, index: usize) {
         if let Place::Mapped(region) = &mut self.place {
@@ -121,7 +124,7 @@ impl<T: FromZeros> Array<T> {
     /// Adds an element at the end.
     ///
     /// # Errors
-    /// There is no memory for it; nothing has changed then.
+    /// [`OutOfMemory`]; the array is unchanged.
     #[inline]
     pub fn push(&mut self, element: T) -> Result<(), OutOfMemory> {
         let at = self.len;
@@ -130,20 +133,20 @@ impl<T: FromZeros> Array<T> {
         Ok(())
     }
 
-    /// Makes sure that this many more elements can be added without an error.
+    /// Makes sure that `more` elements can be added without an error.
     ///
     /// # Errors
-    /// There is no memory for them; nothing has changed then.
+    /// [`OutOfMemory`]; the array is unchanged.
     #[inline]
     pub fn reserve(&mut self, more: usize) -> Result<(), OutOfMemory> {
         let len = self.len.saturating_add(more);
         if len > self.capacity { self.grow(len) } else { Ok(()) }
     }
 
-    /// Makes it `len` elements long, if it has fewer; the new ones are zero.
+    /// Lengthens the array to `len` elements, if it has fewer; the new ones are zero.
     ///
     /// # Errors
-    /// There is no memory for them; nothing has changed then.
+    /// [`OutOfMemory`]; the array is unchanged.
     #[inline]
     pub fn lengthen(&mut self, len: usize) -> Result<(), OutOfMemory> {
         if len <= self.len {
@@ -172,7 +175,7 @@ impl<T: FromZeros> Array<T> {
         self.grow_on_heap(wanted).or_else(|_| self.grow_on_heap(bytes))
     }
 
-    /// Makes room in address space of its own; whether that worked.
+    /// Makes room for `bytes` in the array's own address space. Returns false if that fails.
     fn grow_mapped(&mut self, bytes: usize) -> bool {
         if let Place::Mapped(region) = &mut self.place {
             if bytes > region.bytes() && region.enlarge(bytes.max(region.bytes() * 2)).is_err() {
@@ -225,7 +228,7 @@ impl<T> DerefMut for Array<T> {
 
 impl<T> Drop for Array<T> {
     fn drop(&mut self) {
-        // A region gives its memory back itself.
+        // A region unmaps its memory itself.
         if let Place::Heap(layout) = self.place {
             // SAFETY: the memory is from the global allocator, with this layout.
             unsafe { dealloc(self.data.as_ptr().cast(), layout) };
@@ -329,7 +332,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 64 }, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// It holds what a `Vec` would, whatever was done to it. Elements of 12 bytes lie across pages.
+        /// An array has the contents of a `Vec` after any sequence of operations. Elements of 12 bytes lie across
+        /// pages.
         #[test]
         fn it_is_like_a_vec(changes in proptest::collection::vec((any::<bool>(), 0..if cfg!(miri) { 100_usize } else { 300_000 }, any::<u32>()), 1..12)) {
             let (mut array, mut model) = (Array::<[u32; 3]>::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Bytes of one frame or message: a place of a [`Slab`], or on the heap.
+//! Bytes of one frame or message, in a [`Slab`] or on the heap.
 use crate::Slab;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
@@ -6,16 +6,17 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Bytes of a cache line: every buffer begins with one.
+/// Size of a cache line in bytes; every buffer begins at one.
 const LINE: usize = 64;
 
-/// A number of bytes that does not change, beginning a cache line. Dropped, it goes back to where it came from.
+/// A fixed number of bytes that begin at a cache line. Dropping the buffer returns the memory to the slab or the
+/// heap.
 ///
-/// Three words, as a `Vec<u8>`, so that what holds one is no larger for where its bytes lie.
+/// The size is three words, like that of a `Vec<u8>`, so that types holding a buffer do not grow.
 pub struct Buffer {
     at: NonNull<u8>,
     len: usize,
-    /// Where it goes back to; none: the heap.
+    /// Slab that the memory returns to; none: the heap.
     slab: Option<Arc<Slab>>,
 }
 
@@ -27,10 +28,10 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// No bytes, and no memory.
+    /// A buffer without bytes and memory.
     pub const EMPTY: Buffer = Buffer { at: NonNull::dangling(), len: 0, slab: None };
 
-    /// So many bytes on the heap, all zero.
+    /// Allocates `len` bytes on the heap, all zero.
     pub fn zeroed(len: usize) -> Buffer {
         if len == 0 {
             return Buffer::EMPTY;
@@ -41,15 +42,16 @@ impl Buffer {
         Buffer { at, len, slab: None }
     }
 
-    /// A place of a slab.
+    /// Makes a buffer of memory in a slab.
     ///
     /// # Safety
-    /// `len` bytes at `at` lie in the slab, have been written or mapped, and are nobody else's until [`Slab`] has them back.
+    /// The `len` bytes at `at` lie in the slab, have been written or mapped, and have no other user until [`Slab`]
+    /// has them back.
     pub(crate) unsafe fn of_slab(at: NonNull<u8>, len: usize, slab: Arc<Slab>) -> Buffer {
         Buffer { at, len, slab: Some(slab) }
     }
 
-    /// Whether it is a place of a slab.
+    /// Returns true if its memory is in a slab.
     pub const fn is_of_slab(&self) -> bool {
         self.slab.is_some()
     }
@@ -67,7 +69,7 @@ impl Drop for Buffer {
         } else if self.len != 0
             && let Some(layout) = layout(self.len)
         {
-            // SAFETY: it was allocated with this very layout, and is named no longer.
+            // SAFETY: the memory was allocated with this very layout, and nothing refers to it any more.
             unsafe { dealloc(self.at.as_ptr(), layout) };
         }
     }
@@ -92,7 +94,7 @@ impl DerefMut for Buffer {
 }
 
 impl Clone for Buffer {
-    /// A copy on the heap.
+    /// Returns a copy on the heap.
     fn clone(&self) -> Buffer {
         let mut copy = Buffer::zeroed(self.len);
         copy.copy_from_slice(self);

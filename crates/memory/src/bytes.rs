@@ -1,13 +1,15 @@
-//! Comparing many bytes with one.
+//! Compares many bytes with one.
 
-/// Which of 16 bytes, the first in the lowest bits of the first word, equal `byte`: bit `n` stands for the `n`th.
+/// Compares 16 bytes with `byte`. The first byte is in the lowest bits of the first word. Returns a mask with bit `n`
+/// set if byte `n` is equal.
 #[inline(always)]
 #[must_use]
 pub fn equal_bytes(words: [u64; 2], byte: u8) -> u32 {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     {
         use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
-        // SAFETY: these work on registers alone, and the processor has them: the whole program is compiled for such.
+        // SAFETY: these instructions work on registers only, and the whole program is compiled for processors that
+        // have them.
         unsafe {
             let bytes = _mm_set_epi64x(words[1].cast_signed(), words[0].cast_signed());
             _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte.cast_signed()))).cast_unsigned()
@@ -17,7 +19,7 @@ pub fn equal_bytes(words: [u64; 2], byte: u8) -> u32 {
     equal_bytes_scalar(words, byte)
 }
 
-/// The same without wide instructions.
+/// Computes [`equal_bytes`] without wide instructions.
 #[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
 fn equal_bytes_scalar(words: [u64; 2], byte: u8) -> u32 {
     let bytes = words.iter().flat_map(|word| word.to_le_bytes());

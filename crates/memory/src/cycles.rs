@@ -1,7 +1,8 @@
-//! The processor's time stamp counter: the cheapest clock there is, for parts of a packet's way that take nanoseconds.
+//! Reads the processor's time stamp counter: the cheapest clock there is, for parts of the packet path that take
+//! nanoseconds.
 
-/// The counter. It grows at a fixed rate, whatever the processor's frequency; how many counts a nanosecond has is found out by comparing with
-/// a clock. Counters of two processors may differ a little.
+/// Returns the time stamp counter. It grows at a fixed rate, whatever the processor's frequency. The rate in counts
+/// per nanosecond is measured against a clock. Counters of two processors may differ a little.
 #[inline(always)]
 pub fn cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -13,7 +14,7 @@ pub fn cycles() -> u64 {
     by_clock()
 }
 
-/// The same where no counter is known: nanoseconds.
+/// Returns nanoseconds of the monotonic clock, for processors without a known counter.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 fn by_clock() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);

@@ -1,5 +1,5 @@
-//! What the packet path needs of the machine's memory and instructions, behind safe functions: with `port`, the only crate of
-//! the product with `unsafe`.
+//! Safe functions for memory and instructions that the packet path needs: with `port`, the only crate of the product
+//! with `unsafe`.
 
 mod ahead;
 mod array;

@@ -1,26 +1,28 @@
-//! Large things that come and go one by one and never move, such as the pieces of a table: their memory goes back to the system, which
-//! that of a heap does only from its end.
+//! Stores large items that are added and removed one by one and never move, such as the pieces of a table. Their
+//! memory returns to the system, which a heap does only with memory at its end.
 use crate::region::{HUGE, Region};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// Address space that is asked for at once. Pages are there only where it is used.
+/// Address space reserved at a time, in bytes. Only the used part has pages.
 const EXTENT: usize = 256 << 20;
 
-/// Blocks given back at once: some microseconds each, more where other processors have to be told.
+/// Maximum number of blocks given back by one call: some microseconds each, more if other processors have to be told.
 const MAX_GIVEN: usize = 1;
 
-/// A sequence of things, some of which are not there. The first is on the heap, so that who has one needs no more; the others are in address
-/// space of their own, on huge pages if Linux has them, and on the heap, too, where there is none.
+/// A sequence of items, some of which may be absent. The first is on the heap, so that a sequence of one needs no
+/// more. The others are in their own address space, on huge pages if Linux has them. Without address space they are
+/// on the heap as well.
 ///
-/// What goes leaves its memory until [`Pieces::give_back`] is called: who is in a hurry does not wait for that.
+/// A removed item leaves its memory until [`Pieces::give_back`] is called, so that removing does not wait for the
+/// system.
 pub struct Pieces<P> {
     pieces: Vec<Option<Piece<P>>>,
     extents: Vec<Option<Extent>>,
-    /// Blocks with pages and without pieces: extent and number.
+    /// Blocks with pages but without pieces: number of the extent and of the block.
     emptied: Vec<(usize, usize)>,
-    /// Pieces in extents.
+    /// Number of pieces in extents.
     n_mapped: usize,
     owned: PhantomData<P>,
 }
@@ -30,7 +32,7 @@ struct Piece<P> {
     is_mapped: bool,
 }
 
-/// Address space for many pieces, and how its blocks of [`HUGE`] bytes are used.
+/// Address space for many pieces, and the use of its blocks of [`HUGE`] bytes.
 struct Extent {
     region: Region,
     blocks: Vec<Block>,
@@ -38,15 +40,15 @@ struct Extent {
 
 #[derive(Clone, Copy, Default)]
 struct Block {
-    /// Pieces that are in it, or partly.
+    /// Number of pieces that lie in the block, wholly or partly.
     used: usize,
-    /// Whether it has pages, or is about to.
+    /// True if the block has pages or is about to get them.
     is_backed: bool,
-    /// Whether it is among those emptied, to be looked at.
+    /// True if the block is in the list `emptied`.
     is_listed: bool,
 }
 
-// SAFETY: the pieces belong to it alone.
+// SAFETY: the pieces belong to the sequence alone.
 unsafe impl<P: Send> Send for Pieces<P> {}
 // SAFETY: `&Pieces<P>` gives `&P` only.
 unsafe impl<P: Sync> Sync for Pieces<P> {}
@@ -59,28 +61,28 @@ impl<P> Default for Pieces<P> {
 }
 
 impl<P> Pieces<P> {
-    /// Pieces of an extent.
+    /// Number of pieces in an extent.
     const EACH: usize = EXTENT / size_of::<P>();
 
-    /// Number of pieces, those that are not there included.
+    /// Returns the number of pieces, including absent ones.
     pub fn len(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Whether it has no place for a piece.
+    /// Returns true if there is no place for a piece.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// A piece, if it is there.
+    /// Returns the piece at `index`, if it is present.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&P> {
         let piece = self.pieces.get(index)?.as_ref()?;
-        // SAFETY: what `pieces` names is there, and its own; `&self` keeps it.
+        // SAFETY: a piece in `pieces` exists and belongs to the sequence; `&self` keeps it.
         Some(unsafe { piece.at.as_ref() })
     }
 
-    /// The same, to be changed.
+    /// Returns the piece at `index` for changing, if it is present.
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<&mut P> {
         let piece = self.pieces.get_mut(index)?.as_mut()?;
@@ -88,14 +90,14 @@ impl<P> Pieces<P> {
         Some(unsafe { piece.at.as_mut() })
     }
 
-    /// Bytes of memory that it has, whole huge pages beyond the first piece.
+    /// Returns the size of its memory in bytes, in whole huge pages beyond the first piece.
     pub fn held(&self) -> usize {
         let backed = self.extents.iter().flatten().flat_map(|extent| &extent.blocks).filter(|block| block.is_backed);
         let on_heap = self.pieces.iter().flatten().filter(|piece| !piece.is_mapped);
         backed.count() * HUGE + on_heap.count() * size_of::<P>()
     }
 
-    /// Puts a piece somewhere, at the end or beyond it, too; gives it as it is there now.
+    /// Stores a piece at `index`, replacing a present one; `index` may lie beyond the end. Returns the stored piece.
     pub fn put(&mut self, index: usize, piece: P) -> &mut P {
         self.remove(index);
         if self.pieces.len() <= index {
@@ -108,14 +110,15 @@ impl<P> Pieces<P> {
         let mut at = place.at;
         self.n_mapped += usize::from(place.is_mapped);
         self.pieces[index] = Some(place);
-        // SAFETY: there is room for a `P` that nobody else uses: from a box, or in an extent at the place of this index.
+        // SAFETY: there is room for a `P` without another user: from a box, or in an extent at the place of this
+        // index.
         unsafe {
             at.write(piece);
             at.as_mut()
         }
     }
 
-    /// Room in an extent; none for the first, or where there is no address space.
+    /// Returns room in an extent; none for the first piece, or without address space.
     fn room(&mut self, index: usize) -> Option<NonNull<P>> {
         let (number, from) = Self::place(index)?;
         if self.extents.len() <= number {
@@ -132,17 +135,17 @@ impl<P> Pieces<P> {
         Some(unsafe { extent.region.start().add(from) }.cast())
     }
 
-    /// In which extent a piece is, and at which byte; none for the first.
+    /// Returns the number of a piece's extent and its offset in bytes; none for the first piece.
     fn place(index: usize) -> Option<(usize, usize)> {
         let index = index.checked_sub(1)?;
         Some((index / Self::EACH, index % Self::EACH * size_of::<P>()))
     }
 
-    /// Drops a piece; whether it was there.
+    /// Drops the piece at `index`. Returns false if it was absent.
     pub fn remove(&mut self, index: usize) -> bool {
         let Some(piece) = self.pieces.get_mut(index).and_then(Option::take) else { return false };
         if !piece.is_mapped {
-            // SAFETY: it was made by a box, and is named no longer.
+            // SAFETY: the piece was made by a box, and nothing refers to it any more.
             drop(unsafe { Box::from_raw(piece.at.as_ptr()) });
             return true;
         }
@@ -152,12 +155,12 @@ impl<P> Pieces<P> {
         {
             extent.vacate(from, from + size_of::<P>(), |block| self.emptied.push((number, block)));
         }
-        // SAFETY: it was written when it was put there, and is named no longer.
+        // SAFETY: the piece was written when it was stored, and nothing refers to it any more.
         unsafe { piece.at.drop_in_place() };
         true
     }
 
-    /// Forgets the last piece, if it is not there; whether that was so.
+    /// Removes the last place, if its piece is absent. Returns true if that was so.
     pub fn forget_last(&mut self) -> bool {
         let is_absent = matches!(self.pieces.last(), Some(None));
         if is_absent {
@@ -166,15 +169,15 @@ impl<P> Pieces<P> {
         is_absent
     }
 
-    /// Gives memory back that pieces left which have gone, not all at once if it is much. Whether that was all. While there are pieces, a
-    /// little is kept for more of them.
+    /// Gives memory of removed pieces back, a bounded amount per call. Returns true if nothing is left to give back.
+    /// While pieces exist, one block is kept for new ones.
     pub fn give_back(&mut self) -> bool {
         let kept = usize::from(self.n_mapped != 0);
         if self.emptied.len() > kept {
             let extents = &mut self.extents;
             self.emptied
                 .retain(|(number, block)| extents[*number].as_mut().is_some_and(|one| one.is_still_empty(*block)));
-            // Those in front are used first.
+            // Blocks in front are used first.
             self.emptied.sort_unstable();
         }
         for _ in 0..MAX_GIVEN {
@@ -194,7 +197,8 @@ impl<P> Pieces<P> {
 }
 
 impl Extent {
-    /// A piece is put to these bytes. Has the next block prepared if it comes near, and gives it.
+    /// Counts a piece in these bytes. If they come near the next block, prepares that block and returns its number if
+    /// it was not listed.
     fn occupy(&mut self, from: usize, to: usize) -> Option<usize> {
         for block in &mut self.blocks[from / HUGE..=(to - 1) / HUGE] {
             block.used += 1;
@@ -207,7 +211,7 @@ impl Extent {
         (!std::mem::replace(&mut block.is_listed, true)).then_some(next)
     }
 
-    /// A piece goes from there; tells of blocks that are emptied by that.
+    /// Removes a piece from the counts. Calls `emptied` for each block that has no piece left.
     fn vacate(&mut self, from: usize, to: usize, mut emptied: impl FnMut(usize)) {
         for number in from / HUGE..=(to - 1) / HUGE {
             let block = &mut self.blocks[number];
@@ -218,7 +222,7 @@ impl Extent {
         }
     }
 
-    /// Whether a block that was emptied has no pieces; otherwise it is forgotten that it had none.
+    /// Returns true if a listed block still has no pieces; otherwise marks it as not listed.
     fn is_still_empty(&mut self, number: usize) -> bool {
         let block = &mut self.blocks[number];
         block.is_listed = block.used == 0;
@@ -260,7 +264,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    /// 20 KiB, with something that must be dropped.
+    /// An item of 20 KB with a field that must be dropped.
     struct Big {
         number: Arc<usize>,
         bytes: [u8; 20_000],

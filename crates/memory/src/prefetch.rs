@@ -1,17 +1,18 @@
-//! Asking for memory before it is needed: tables far larger than the caches are read by a burst of packets whose waits then
-//! overlap.
+//! Prefetches memory before it is needed: bursts of packets read tables far larger than the caches, and prefetching
+//! overlaps their waits.
 
-/// Begins to bring the element at `index` into the first-level cache (its first 64 bytes). Nothing happens beyond the slice's
-/// end, or on a processor without such an instruction.
+/// Starts to load the cache line with the beginning of the element at `index` into the first-level cache. An index
+/// beyond the slice's end is harmless. Does nothing on a processor without such an instruction.
 #[inline(always)]
 pub fn prefetch<T>(slice: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // Beyond the end it would be a hint about somebody else's memory: harmless, since prefetching never faults, but no use.
+        // Beyond the end the hint concerns other memory, which is useless but harmless, because prefetching never
+        // faults.
         let address = slice.as_ptr().wrapping_add(index);
-        // SAFETY: a prefetch does not access memory as far as the program can tell: whatever the address is, it neither faults
-        // nor changes anything.
+        // SAFETY: a prefetch does not access memory as far as the program can tell: whatever the address is, it
+        // neither faults nor changes anything.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -4,36 +4,37 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap_fixed, munmap};
 use std::ptr::NonNull;
 
-/// Bytes of a huge page. Linux fills a whole one when its first byte is written, which takes it a quarter of a millisecond.
+/// Size of a huge page in bytes. Linux fills a whole one when its first byte is written, which takes a quarter of a
+/// millisecond.
 pub(crate) const HUGE: usize = 2 << 20;
 
-/// Bytes of an ordinary page: what is given back begins at a multiple of this (a multiple of the machine's own).
+/// Granularity of giving back in bytes, a multiple of the machine's page size.
 const PAGE: usize = 64 << 10;
 
-/// How long before the end of the pages in use the next huge page is prepared by another thread, at most.
+/// Largest distance in bytes from the end of the pages in use at which another thread prepares the next huge page.
 const LEAD: usize = HUGE / 4;
 
-/// The same where so many bytes are in use: who has few may not want many more.
+/// Returns that distance with `bytes` in use: a small array may not grow much more.
 fn lead(bytes: usize) -> usize {
     (bytes / 8).min(LEAD)
 }
 
-/// Address space that is readable and writable, zero where it was never written. Pages are there only where it was.
+/// Address space that is readable and writable, and zero where it was never written. Only written parts have pages.
 ///
-/// Its first 2 MiB are on ordinary pages, so that an array of middling size does not take more than it needs; what is beyond is on
-/// huge ones if Linux has them.
+/// The first 2 MiB are on ordinary pages, so that an array of medium size does not take more than it needs. The rest
+/// is on huge pages if Linux has them.
 #[derive(Debug)]
 pub(crate) struct Region {
     start: NonNull<u8>,
-    /// Bytes of address space, a multiple of [`HUGE`].
+    /// Size of the address space in bytes, a multiple of [`HUGE`].
     bytes: usize,
-    /// What is beyond was never used, or has been given back.
+    /// Offset from which on all bytes were never used or have been given back.
     held: usize,
-    /// What was last asked to be prepared ends here.
+    /// End of the part last requested to be prepared.
     prepared: usize,
-    /// Where its mappings end, in order: Linux moves one at a time.
+    /// Ends of the mappings, in order: Linux moves one mapping at a time.
     ends: Vec<usize>,
-    /// Blocks of [`HUGE`] bytes among those held that have been given back all the same.
+    /// Blocks of [`HUGE`] bytes below `held` that have been given back nevertheless.
     holes: Vec<usize>,
 }
 
@@ -52,8 +53,8 @@ impl Region {
         let start = map_aligned(bytes, MapFlags::PRIVATE | MapFlags::NORESERVE)?;
         let mut ends = vec![HUGE];
         if bytes > HUGE {
-            // SAFETY: the range is in the mapping just made; the advice changes no content. Without huge pages it is refused, and
-            // ordinary ones serve.
+            // SAFETY: the range is in the mapping just made; the advice changes no content. Without huge pages the
+            // advice is refused, and ordinary pages are used.
             let _ = unsafe { madvise(start.add(HUGE).as_ptr().cast(), bytes - HUGE, Advice::LinuxHugepage) };
             ends.push(bytes);
         }
@@ -68,19 +69,20 @@ impl Region {
         self.bytes
     }
 
-    /// Bytes of memory that it has if the first `written` were written.
+    /// Returns the size of its memory in bytes if the first `written` bytes were written.
     pub(crate) fn held(&self, written: usize) -> usize {
         let written = written.next_multiple_of(if written > HUGE { HUGE } else { PAGE });
         let all = if self.prepared > HUGE { written.max(self.prepared) } else { written };
         all.saturating_sub(self.holes.len() * HUGE)
     }
 
-    /// States that the first `bytes` are about to be used; has the next huge page prepared if that comes near. Gives up to how many
-    /// may be used, at least as many, before it wants to be told again.
+    /// Declares that the first `bytes` are about to be used, and has the next huge page prepared if it is near.
+    /// Returns the number of bytes, at least `bytes`, that may be used before the next call.
     pub(crate) fn use_up_to(&mut self, bytes: usize) -> usize {
         let next = (bytes + lead(bytes)).next_multiple_of(HUGE).min(self.bytes);
         if next > self.prepared {
-            // More than one is no longer ahead: the array was made that long at once, and its owner waits in any case.
+            // Preparing more than one page is not ahead of use: the array became that long in one step, and its owner
+            // waits in any case.
             let from = self.prepared.max(next - HUGE);
             ahead::prepare(self.start.addr().get() + from, next - from);
             self.prepared = next;
@@ -91,8 +93,8 @@ impl Region {
         usable
     }
 
-    /// States that only the first `bytes` are used any more; gives pages back once there are many of them. Gives where the
-    /// bytes begin that are zero now, if pages were given back.
+    /// Declares that only the first `bytes` are still used, and gives pages back once there are many. Returns the
+    /// offset from which on bytes are zero, if pages were given back.
     pub(crate) fn use_only(&mut self, bytes: usize) -> Option<usize> {
         let slack = (bytes / 2).clamp(PAGE, HUGE);
         if self.held - bytes <= 2 * slack {
@@ -102,7 +104,8 @@ impl Region {
         if keep >= self.held {
             return None;
         }
-        // SAFETY: the range is in the mapping (`held` never exceeds `bytes`), and the owner uses nothing beyond `keep`.
+        // SAFETY: the range is in the mapping (`held` never exceeds `bytes`), and the owner uses nothing beyond
+        // `keep`.
         let given = unsafe { madvise(self.start.add(keep).as_ptr().cast(), self.held - keep, Advice::LinuxDontNeed) };
         given.ok()?;
         self.held = keep;
@@ -111,24 +114,26 @@ impl Region {
         Some(keep)
     }
 
-    /// Has pages put to a part where there are none yet, by another thread.
+    /// Has another thread populate pages in a part that may have none.
     pub(crate) fn prepare(&self, from: usize, bytes: usize) {
         if from.checked_add(bytes).is_some_and(|to| to <= self.bytes) {
             ahead::prepare(self.start.addr().get() + from, bytes);
         }
     }
 
-    /// Gives the pages of a part back, whose content is lost: it is zero if it is read again.
+    /// Gives the pages of a part back. The content is lost: bytes read later are zero.
     ///
     /// # Errors
-    /// The part is not in the region, or Linux keeps the pages.
+    /// Fails if the part is not in the region, or if Linux keeps the pages.
     pub(crate) fn give_back(&mut self, from: usize, bytes: usize) -> Result<(), Errno> {
         from.checked_add(bytes).filter(|to| *to <= self.bytes).ok_or(Errno::INVAL)?;
-        // SAFETY: the part is in the mapping, and its owner states by asking that it uses it no more.
+        // SAFETY: the part is in the mapping, and by calling this its owner declares that it does not use the part
+        // any more.
         unsafe { madvise(self.start.add(from).as_ptr().cast(), bytes, Advice::LinuxDontNeed) }
     }
 
-    /// Gives whole blocks between two bytes back, `most` at most; they are zero then. Whether that was all.
+    /// Gives whole blocks between two offsets back, `most` at most; they become zero. Returns true if none is left to
+    /// give back.
     pub(crate) fn hollow(&mut self, from: usize, to: usize, most: usize) -> bool {
         let mut left = most;
         for block in from.div_ceil(HUGE)..to.min(self.held) / HUGE {
@@ -146,7 +151,8 @@ impl Region {
         true
     }
 
-    /// States that a byte among those held is about to be used, and others after it: has the next hole prepared if it comes near.
+    /// Declares that the byte at this offset, below `held`, and later ones are about to be used. Has the next hole
+    /// prepared if it is near.
     #[inline]
     pub(crate) fn use_again(&mut self, byte: usize) {
         if !self.holes.is_empty() {
@@ -163,7 +169,7 @@ impl Region {
         self.holes.retain(|hole| *hole != own && *hole != next);
     }
 
-    /// Moves to a larger reservation: pages change their address, nothing is copied.
+    /// Moves to a larger reservation: pages change their address, nothing is copied unless Linux refuses the move.
     pub(crate) fn enlarge(&mut self, bytes: usize) -> Result<(), Errno> {
         let mut larger = Region::reserve(bytes)?;
         let mut from = 0;
@@ -184,18 +190,19 @@ impl Region {
     }
 }
 
-/// Moves a mapping to where another is; copies its bytes if Linux will not.
+/// Moves a mapping to the address of another one; copies its bytes if Linux refuses.
 ///
 /// # Safety
-/// Both ranges of this many bytes, multiples of [`HUGE`], are mapped, do not overlap, and are the caller's alone; what was in the
-/// first is not used any more.
+/// Both ranges of this many bytes, multiples of [`HUGE`], are mapped, do not overlap, and belong to the caller alone.
+/// The caller does not use the first range's content any more.
 unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
     let (old, new) = (from.as_ptr().cast(), to.as_ptr().cast());
-    // The old range stays mapped, without pages, until its owner unmaps it: else another thread's mapping could come to be there.
+    // The old range stays mapped, without pages, until its owner unmaps it: otherwise another thread's mapping could
+    // be placed there.
     let flags = MremapFlags::MAYMOVE | MremapFlags::DONTUNMAP;
-    // SAFETY: as the caller states; what is replaced at `to` is as much the caller's.
+    // SAFETY: stated by the caller; the mapping replaced at `to` belongs to the caller as well.
     if unsafe { mremap_fixed(old, bytes, bytes, flags, new) }.is_err() {
-        // SAFETY: as the caller states; a refused move has changed neither range.
+        // SAFETY: stated by the caller; a refused move has changed neither range.
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
     }
 }
@@ -214,7 +221,7 @@ pub(crate) fn map_aligned(bytes: usize, flags: MapFlags) -> Result<NonNull<u8>, 
     // SAFETY: a new mapping wherever there is space overlaps nothing.
     let raw = unsafe { mmap_anonymous(std::ptr::null_mut(), all, access, flags)? };
     let before = raw.addr().next_multiple_of(HUGE) - raw.addr();
-    // SAFETY: what is cut off lies within the mapping just made, which nobody uses yet.
+    // SAFETY: the parts cut off lie within the mapping just made, which has no user yet.
     unsafe {
         if before != 0 {
             let _ = munmap(raw, before);

@@ -1,5 +1,6 @@
-//! A fixed number of buffers of one size, mapped and filled with pages at once: on huge ones if Linux has them, so that many of them are
-//! in few entries of the processor's table of pages; and refused at once if there is no memory, not when a packet comes.
+//! A fixed number of buffers of one size, mapped and populated at once. Huge pages are used if Linux has them, so
+//! that many buffers need few entries of the processor's page table. A lack of memory is reported at once, not when a
+//! packet arrives.
 use crate::Buffer;
 use crate::region::{HUGE, map_aligned};
 use rustix::io::Errno;
@@ -8,58 +9,58 @@ use std::io::{self, BufReader};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of the smallest page there is: writing one byte of each has all of them there.
+/// Size in bytes of the smallest page: writing one byte of each populates all pages.
 const SMALLEST_PAGE: usize = 4096;
 
-/// See the module's page. Its buffers keep it.
+/// A fixed number of buffers of one size. Each buffer keeps the slab alive.
 #[derive(Debug)]
 pub struct Slab {
     start: NonNull<u8>,
-    /// Bytes mapped.
+    /// Number of bytes mapped.
     bytes: usize,
-    /// Bytes of a buffer.
+    /// Size of a buffer in bytes.
     each: usize,
     count: u32,
     pages: Pages,
-    /// Places that nobody has, by number; the last is given first.
+    /// Numbers of free places; the last is taken first.
     free: Mutex<Vec<u32>>,
 }
 
-/// The pages that were asked for.
+/// Kind of pages requested for a slab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pages {
-    /// Huge ones from those that an administrator has set aside (`vm.nr_hugepages`).
+    /// Huge pages reserved by an administrator (`vm.nr_hugepages`).
     SetAside,
-    /// Huge ones if Linux finds some (transparent huge pages).
+    /// Huge pages if Linux finds some (transparent huge pages).
     Transparent,
-    /// Too few bytes for a huge one.
+    /// Ordinary pages, for slabs smaller than a huge page.
     Ordinary,
 }
 
-/// What the system refused for a slab.
+/// Error: the system refused address space or memory for a slab.
 #[derive(Debug, thiserror::Error)]
 #[error("{} {bytes} bytes: {error}", if *.is_mapped { "filling" } else { "mapping" })]
 pub struct NoSlab {
-    /// Bytes that were asked for.
+    /// Number of bytes requested.
     pub bytes: usize,
-    /// Whether address space was given, but no memory for it.
+    /// True if address space was given, but no memory for it.
     pub is_mapped: bool,
-    /// What the system said.
+    /// Error from the system.
     #[source]
     pub error: io::Error,
 }
 
-// SAFETY: places are the buffers' that were given out, each one's own; the rest is behind a lock.
+// SAFETY: a place belongs to the one buffer made of it; everything else is behind a lock.
 unsafe impl Send for Slab {}
 // SAFETY: as above.
 unsafe impl Sync for Slab {}
 
 impl Slab {
-    /// Maps `count` buffers of at least `each` bytes (rounded up to whole cache lines) and has all their pages there: on the NUMA node of
-    /// the thread that calls this.
+    /// Maps `count` buffers of at least `each` bytes (rounded up to whole cache lines) and populates all their pages,
+    /// on the NUMA node of the calling thread.
     ///
     /// # Errors
-    /// The system refuses address space or memory.
+    /// Fails if the system refuses address space or memory.
     pub fn new(count: u32, each: usize) -> Result<Arc<Slab>, NoSlab> {
         let each = each.max(1).next_multiple_of(64);
         let wanted = each.saturating_mul(count.max(1) as usize);
@@ -75,7 +76,7 @@ impl Slab {
         Ok(Arc::new(slab))
     }
 
-    /// On huge pages that were set aside, if enough of them are free.
+    /// Maps a slab on reserved huge pages; `None` if too few of them are free.
     fn set_aside(count: u32, each: usize, wanted: usize) -> Option<Slab> {
         if wanted < HUGE || cfg!(miri) {
             return None;
@@ -85,7 +86,7 @@ impl Slab {
         // SAFETY: a new mapping wherever there is space overlaps nothing.
         let start = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) };
         let slab = Slab::of(NonNull::new(start.ok()?.cast())?, bytes, each, count, Pages::SetAside);
-        // Only by this call: where the pages are refused after all, writing would end the process.
+        // Populated only by this call: if the pages are refused after all, writing to them would kill the process.
         slab.populate().is_ok().then_some(slab)
     }
 
@@ -95,10 +96,11 @@ impl Slab {
         }
         let pages = if wanted < HUGE { Pages::Ordinary } else { Pages::Transparent };
         let bytes = wanted.next_multiple_of(if pages == Pages::Ordinary { SMALLEST_PAGE } else { HUGE });
-        // Without `MAP_NORESERVE`: where the system promises no more memory than it has, it is to refuse here.
+        // Mapped without `MAP_NORESERVE`, so that a system which does not overcommit memory refuses here.
         let start = map_aligned(bytes, MapFlags::PRIVATE)?;
         if pages == Pages::Transparent {
-            // SAFETY: the mapping is our own, and the advice changes no content. Without huge pages it is refused, and ordinary ones serve.
+            // SAFETY: the mapping is our own, and the advice changes no content. Without huge pages the advice is
+            // refused, and ordinary pages are used.
             let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
         }
         Ok(Slab::of(start, bytes, each, count, pages))
@@ -108,7 +110,7 @@ impl Slab {
         Slab { start, bytes, each, count, pages, free: Mutex::new((0..count).rev().collect()) }
     }
 
-    /// Has all pages there.
+    /// Populates all pages.
     fn fill(&self) -> Result<(), Errno> {
         match self.populate() {
             // Linux before 5.14 does not know the advice.
@@ -125,18 +127,19 @@ impl Slab {
         unsafe { madvise(self.start.as_ptr().cast(), self.bytes, Advice::LinuxPopulateWrite) }
     }
 
-    /// Writes to each page; before any buffer is given out.
+    /// Writes to each page, before any buffer is taken.
     fn touch(&self) {
         for at in (0..self.bytes).step_by(SMALLEST_PAGE) {
-            // SAFETY: within the mapping, which is zero and nobody else's yet.
+            // SAFETY: the byte is within the mapping, which is zero and has no other user yet.
             unsafe { self.start.add(at).write_volatile(0) };
         }
     }
 
-    /// A buffer, if one is left. What is in it is whatever its last user wrote.
+    /// Takes a buffer, if one is left. It contains what its last user wrote.
     pub fn take(self: &Arc<Slab>) -> Option<Buffer> {
         let number = self.free().pop()?;
-        // SAFETY: places with a number below `count` are in the mapping, and who takes a number off the list has its place alone.
+        // SAFETY: places with a number below `count` are in the mapping, and a number taken off the list gives its
+        // place to one buffer only.
         Some(unsafe { Buffer::of_slab(self.start.add(number as usize * self.each), self.each, Arc::clone(self)) })
     }
 
@@ -144,27 +147,28 @@ impl Slab {
     pub(crate) fn give(&self, at: NonNull<u8>) {
         let number = (at.addr().get() - self.start.addr().get()) / self.each;
         if let Ok(number) = u32::try_from(number) {
-            // The list has had as many, so this allocates nothing.
+            // The list once had `count` numbers, so this allocates nothing.
             self.free().push(number);
         }
     }
 
-    /// Buffers there are.
+    /// Returns the number of buffers in the slab.
     pub const fn count(&self) -> u32 {
         self.count
     }
 
-    /// Buffers that nobody has.
+    /// Returns the number of free buffers.
     pub fn free_count(&self) -> usize {
         self.free().len()
     }
 
-    /// Bytes of memory that it has.
+    /// Returns the size of its memory in bytes.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes of it on huge pages, as the system says now; none if it does not tell. Reads a file: not for the packet path.
+    /// Returns the number of its bytes on huge pages at present; none if the system does not report it. Reads a file,
+    /// so the packet path must not call it.
     pub fn huge_bytes(&self) -> Option<usize> {
         match self.pages {
             Pages::SetAside => Some(self.bytes),
@@ -177,19 +181,20 @@ impl Slab {
     }
 
     fn free(&self) -> MutexGuard<'_, Vec<u32>> {
-        // A list of numbers is whole whatever happened to who held it.
+        // A list of numbers is valid after a panic while it was locked.
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Slab {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and no buffer in it is left, since each keeps the slab.
+        // SAFETY: the mapping is ours, and no buffer in it is left, because each keeps the slab.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
 
-/// Bytes on huge pages of the mapping that an address is in, from a list as in `/proc/self/smaps`.
+/// Returns the number of bytes on huge pages of the mapping that contains an address, from a list as in
+/// `/proc/self/smaps`.
 fn huge_bytes_of(maps: impl io::BufRead, address: usize) -> Option<usize> {
     let mut is_it = false;
     for line in maps.lines() {
@@ -204,7 +209,7 @@ fn huge_bytes_of(maps: impl io::BufRead, address: usize) -> Option<usize> {
     None
 }
 
-/// The addresses of a mapping, from the line that begins what is said of it.
+/// Parses the address range at the beginning of a mapping's first line.
 fn range(line: &str) -> Option<(usize, usize)> {
     let (from, rest) = line.split_once('-')?;
     let (to, _) = rest.split_once(' ')?;

@@ -1,27 +1,28 @@
-//! Wide instructions, chosen when the program runs: a piece of work is compiled once for each set of them, and the best that the
-//! processor has is run. What a set can do beyond ordinary code is asked of [`Wide`]; everything has a portable twin.
+//! Selects wide instructions at run time: work is compiled once for each instruction set, and the version for the
+//! best set that the processor has is run. [`Wide`] offers the operations beyond ordinary code; each has a portable
+//! version.
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// A set of instructions that the processor has.
+/// An instruction set of the processor.
 pub trait Wide: Copy {
-    /// Whether [`Wide::pick`] is one instruction.
+    /// True if [`Wide::pick`] is one instruction.
     const PICKS: bool;
 
-    /// Writes to byte `n` of `to` (of little-endian words) the byte of `from` that the low six bits of `which[n]` name, if bit `n` of
-    /// `keep` is set; otherwise zero. Where this is one instruction it is written at once: a result that is given back may be taken apart
-    /// first, if the caller goes on with some of its words.
+    /// Writes to byte `n` of `to` (little-endian words) the byte of `from` with the index in the low six bits of
+    /// `which[n]`, if bit `n` of `keep` is set; otherwise zero. The result is written to memory at once where this is
+    /// one instruction: a returned value could be split into words first, if the caller goes on with some of them.
     fn pick(self, from: &[u8; 64], which: &[u8; 64], keep: u64, to: &mut [u64; 8]);
 }
 
-/// Work that is compiled for each set of instructions. What it calls is compiled with it only if it is in line.
+/// Work that is compiled for each instruction set. Functions it calls are compiled with it only if they are inlined.
 pub trait Work {
-    /// What comes of it.
+    /// Result of the work.
     type Output;
-    /// Does it.
+    /// Performs the work with the given instruction set.
     fn run<W: Wide>(self, wide: W) -> Self::Output;
 }
 
-/// What every processor has.
+/// Instructions of every processor.
 #[derive(Debug, Clone, Copy)]
 pub struct Portable;
 
@@ -35,7 +36,7 @@ impl Wide for Portable {
     }
 }
 
-/// Does a piece of work with the best instructions that this processor has.
+/// Performs `work` with the best instruction set of this processor.
 #[inline(always)]
 pub fn run_widest<T: Work>(work: T) -> T::Output {
     #[cfg(target_arch = "x86_64")]
@@ -49,7 +50,7 @@ pub fn run_widest<T: Work>(work: T) -> T::Output {
     work.run(Portable)
 }
 
-/// The best instructions that work is run with here, for people: `AVX-512`, `AVX2` or `portable`.
+/// Returns the name of the best instruction set of this processor: `AVX-512`, `AVX2` or `portable`.
 pub fn widest() -> &'static str {
     match level() {
         AVX512 => "AVX-512",
@@ -63,7 +64,7 @@ const PORTABLE: u8 = 1;
 const AVX2: u8 = 2;
 const AVX512: u8 = 3;
 
-/// Found out once.
+/// Instruction set found by `find_level`, detected once.
 static LEVEL: AtomicU8 = AtomicU8::new(UNKNOWN);
 
 #[inline(always)]
@@ -103,7 +104,7 @@ mod x86 {
     use super::{Portable, Wide, Work};
     use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_maskz_permutexvar_epi8, _mm512_storeu_si512};
 
-    /// With AVX-512 and its byte permutations; made only where they are.
+    /// AVX-512 with byte permutations; values exist only on processors that have both.
     #[derive(Debug, Clone, Copy)]
     pub(super) struct Avx512(());
 
@@ -112,8 +113,8 @@ mod x86 {
 
         #[inline(always)]
         fn pick(self, from: &[u8; 64], which: &[u8; 64], keep: u64, to: &mut [u64; 8]) {
-            // SAFETY: a value of this type is made only where the processor has AVX-512F and VBMI; the pointers are to 64 bytes
-            // each, and unaligned access is allowed.
+            // SAFETY: a value of this type is made only where the processor has AVX-512F and VBMI; the pointers are to 64
+            // bytes each, and unaligned access is allowed.
             unsafe {
                 let from: __m512i = _mm512_loadu_si512(from.as_ptr().cast());
                 let which: __m512i = _mm512_loadu_si512(which.as_ptr().cast());
@@ -123,6 +124,8 @@ mod x86 {
         }
     }
 
+    /// Performs `work` compiled with AVX-512.
+    ///
     /// # Safety
     /// The processor has these instructions.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx2,bmi1,bmi2,popcnt,lzcnt,movbe")]
@@ -130,6 +133,8 @@ mod x86 {
         work.run(Avx512(()))
     }
 
+    /// Performs `work` compiled with AVX2.
+    ///
     /// # Safety
     /// The processor has these instructions.
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,movbe")]
