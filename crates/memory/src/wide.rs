@@ -113,8 +113,8 @@ mod x86 {
 
         #[inline(always)]
         fn pick(self, from: &[u8; 64], which: &[u8; 64], keep: u64, to: &mut [u64; 8]) {
-            // SAFETY: a value of this type is made only where the processor has AVX-512F and VBMI; the pointers are to 64
-            // bytes each, and unaligned access is allowed.
+            // SAFETY: a value of this type is made only where the processor has AVX-512F and VBMI; the pointers are to
+            // 64 bytes each, and unaligned access is allowed.
             unsafe {
                 let from: __m512i = _mm512_loadu_si512(from.as_ptr().cast());
                 let which: __m512i = _mm512_loadu_si512(which.as_ptr().cast());
