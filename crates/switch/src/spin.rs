@@ -33,15 +33,16 @@ const NEAR_RELEASE_MIN: Duration = Duration::from_micros(100);
 const NEAR_RELEASE_MAX: Duration = Duration::from_micros(300);
 /// Margin over the longest recent wake-up.
 const NEAR_RELEASE_SPARE: Duration = Duration::from_micros(40);
-/// Number of wake-ups over which the excess from one long wake-up decays.
+/// Each wake-up removes one part in this many of what a long wake-up added to that time.
 const FORGOTTEN: u32 = 64;
 /// Spinning time after which the engine yields to other threads.
 const YIELD_AFTER: Duration = Duration::from_micros(50);
 /// Interval between two yields.
 const YIELD_EVERY: Duration = Duration::from_micros(20);
-/// Time for which another thread keeps the core that shows that it needs the core.
+/// Time on the core after a yield from which on another thread counts as needing the core.
 const CROWDED: Duration = Duration::from_micros(100);
-/// Factor of the following time with short windows: at most a 26th of its time the engine waits for other threads.
+/// Short windows last this many times as long as the other thread kept the core. The engine therefore waits for other
+/// threads at most a 26th of its time.
 const RESTS: u32 = 25;
 
 /// Time for which an engine polls without finding packets before it sleeps.
