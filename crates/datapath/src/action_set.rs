@@ -1,29 +1,30 @@
-//! The action set: what a packet gathers on its way through the tables, run at the end in the specification's order.
+//! The action set: actions that a packet collects in the tables, run at the pipeline's end in the specification's
+//! order.
 use weir_openflow::model::{Action, PortNo};
 
 /// An action set (OpenFlow 1.3.5, 5.10): at most one action of each type, and one set-field for each field.
 #[derive(Debug, Default)]
 pub(crate) struct ActionSet {
-    /// Ascending by rank.
+    /// The actions with their ranks, ascending by rank.
     actions: Vec<(u16, Action)>,
 }
 
 impl ActionSet {
-    /// Empties the set; its memory is kept.
+    /// Empties the set but keeps its memory.
     #[inline]
     pub(crate) fn clear(&mut self) {
-        // Most are empty, and dropping what is in one takes a loop.
+        // Most sets are empty, and this test avoids the loop that drops elements.
         if !self.actions.is_empty() {
             self.actions.clear();
         }
     }
 
-    /// Whether nothing is in it.
+    /// Returns true if the set has no action.
     pub(crate) fn is_empty(&self) -> bool {
         self.actions.is_empty()
     }
 
-    /// Adds actions, each in place of the one of its type.
+    /// Adds actions. Each replaces the present action of its type.
     pub(crate) fn write(&mut self, actions: &[Action]) {
         for action in actions {
             let rank = rank(action);
@@ -34,7 +35,8 @@ impl ActionSet {
         }
     }
 
-    /// The port that the set outputs to: none without an output, or with a group, which comes before it.
+    /// Returns the port the set outputs to: `None` without an output, and with a group, because a group replaces the
+    /// output.
     pub(crate) fn output(&self) -> Option<PortNo> {
         match (self.actions.as_slice(), self.actions.last()) {
             ([.., (_, Action::Group(_)), _], _) => None,
@@ -43,7 +45,7 @@ impl ActionSet {
         }
     }
 
-    /// The actions, in the order they are executed. With a group, what outputs behind it is left out (OpenFlow 1.3.5, 5.10).
+    /// Returns the actions in the order of execution. With a group the output is left out (OpenFlow 1.3.5, 5.10).
     pub(crate) fn actions(&self) -> impl Iterator<Item = &Action> {
         let executed = match self.actions.as_slice() {
             [executed @ .., _] if matches!(executed.last(), Some((_, Action::Group(_)))) => executed,
@@ -53,10 +55,11 @@ impl ActionSet {
     }
 }
 
-/// Where an action comes in the order of execution (OpenFlow 1.3.5, 5.10, items 1 to 11). One rank, one type.
+/// Returns an action's place in the order of execution (OpenFlow 1.3.5, 5.10, items 1 to 11). Each type has its own
+/// rank.
 pub(crate) fn rank(action: &Action) -> u16 {
     const FIELDS: u16 = 30;
-    // Copies are set-fields of their own (OpenFlow 1.5.1, 5.6: behind them), one at most.
+    // At most one copy-field, which runs after the set-fields (OpenFlow 1.5.1, 5.6).
     const COPY: u16 = FIELDS + 256;
     const BEHIND_FIELDS: u16 = COPY + 1;
     match action {
@@ -78,7 +81,7 @@ pub(crate) fn rank(action: &Action) -> u16 {
         Action::DecMplsTtl => 10,
         Action::DecNwTtl => 11,
         Action::DecNshTtl => 12,
-        // 8. set; 1.0's actions come only in action lists, but each has a rank of its own all the same
+        // 8. set; the actions of 1.0 occur only in action lists, but each has its own rank
         Action::SetMplsTtl(_) => 13,
         Action::SetNwTtl(_) => 14,
         Action::SetVlanVid(_) => 15,
@@ -93,7 +96,7 @@ pub(crate) fn rank(action: &Action) -> u16 {
         // 9. quality of service: meter (OpenFlow 1.5.1, 5.6), queue
         Action::Meter(_) => BEHIND_FIELDS,
         Action::SetQueue(_) => BEHIND_FIELDS + 1,
-        // 10, 11. group, output; refused before they get here: the rest
+        // 10, 11. group, output; the remaining actions are refused before they get here
         Action::Group(_) => BEHIND_FIELDS + 2,
         Action::Output { .. } | Action::Enqueue { .. } => BEHIND_FIELDS + 3,
         Action::Nx(_) | Action::Experimenter { .. } | Action::SetFieldRaw(_) => BEHIND_FIELDS + 4,

@@ -1,15 +1,15 @@
 //! Auxiliary connections of channels (OpenFlow 1.3.5, 6.3.7).
 //!
-//! An auxiliary connection is the same controller once more: role, configuration and kept packets are those of its main connection.
-//! A reply goes the way its request came; packet-ins go over the auxiliary connections, those of one flow over the same one, so
-//! that they stay in order; everything else that the switch says of its own accord goes over the main connection.
+//! An auxiliary connection shares role, configuration and buffered packets with its main connection. A reply uses the
+//! connection of its request. Packet-ins use the auxiliary connections; those of one flow use the same connection,
+//! which keeps their order. All other asynchronous messages use the main connection.
 use crate::ChannelId;
 use crate::packet::Packet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use weir_packet::Field;
 
-/// What makes a flow here: what stays the same from packet to packet of one conversation. Fields of other protocols share
-/// these places (UDP ports those of TCP, ARP addresses those of IPv4).
+/// Fields that are equal in all packets of a conversation; they choose the connection. Other protocols store their
+/// fields in these places, too (UDP ports in those of TCP, ARP addresses in those of IPv4).
 const FLOW: [Field; 12] = [
     Field::InPort,
     Field::EthSrc,
@@ -43,22 +43,22 @@ impl Auxiliaries {
         self.list.push(Auxiliary { id, main, number });
     }
 
-    /// Forgets a connection, and those it was the main one of.
+    /// Removes a connection together with its auxiliary connections.
     pub(crate) fn remove(&mut self, id: ChannelId) {
         self.list.retain(|auxiliary| auxiliary.id != id && auxiliary.main != id);
     }
 
-    /// The main connection of a connection, which is itself for all but auxiliary ones.
+    /// Returns the main connection of an auxiliary connection. Any other connection is its own main connection.
     pub(crate) fn main_of(&self, id: ChannelId) -> ChannelId {
         self.find(id).map_or(id, |auxiliary| auxiliary.main)
     }
 
-    /// What a features reply on a connection says (`auxiliary_id`).
+    /// Returns the number of a connection for the features reply (`auxiliary_id`): 0 for a main connection.
     pub(crate) fn number_of(&self, id: ChannelId) -> u8 {
         self.find(id).map_or(0, |auxiliary| auxiliary.number)
     }
 
-    /// The connection that a packet-in for a channel goes over.
+    /// Returns the connection that carries a packet-in for the channel `main`, chosen by the packet's flow.
     pub(crate) fn carrier(&self, main: ChannelId, packet: &Packet) -> ChannelId {
         let of_main = || self.list.iter().filter(|auxiliary| auxiliary.main == main);
         let Ok(count @ 1..) = u64::try_from(of_main().count()) else { return main };

@@ -1,8 +1,8 @@
-//! The effects of packets that a worker forwards beside others: it reads what all share, and counts for itself. Meters are shared,
-//! each under a lock of its own.
+//! Performs the effects of packets on a worker that runs concurrently with other workers. It reads shared state and
+//! has its own counters. Meters are shared, each under its own lock.
 //!
-//! What only one thread at a time can do (telling controllers, learning) is put aside ([`Later`]), for [`crate::Datapath::process_for`]
-//! to go on with: packets that are put aside keep their order among each other.
+//! Steps that only one thread at a time can do (sending packet-ins, learning) are deferred in [`Later`].
+//! [`crate::Datapath::process_for`] does them afterwards. Deferred packets keep their order among each other.
 use crate::action_set::ActionSet;
 use crate::effects::{self, Effects, Forwarder, Origin};
 use crate::execute;
@@ -24,27 +24,27 @@ use weir_packet::offload::WireSize;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
-/// Packets of one burst that are put aside at most; what is beyond is dropped and counted.
+/// Maximum number of deferred packets per burst. Packets beyond it are dropped and counted.
 const MAX_PARKED: usize = 1024;
 
-/// What a burst left to be done by one thread at a time.
+/// Steps of a burst that only one thread at a time can do.
 #[derive(Debug, Default)]
 pub(crate) struct Later {
     parked: Vec<(Parked, Rest)>,
     to_learn: Vec<FlowMod>,
 }
 
-/// What a packet was put aside for.
+/// The deferred step of a packet.
 #[derive(Debug)]
 enum Rest {
     Punt(Origin, u16),
     PuntTo(Origin, Box<ControllerAction>),
-    /// No entry of this table took it.
+    /// Table miss in the table with this number.
     Miss(u8),
     Normal,
 }
 
-/// What workers share while they forward.
+/// State that workers share while they forward.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Common<'a> {
     pub(crate) tables: &'a [FlowTable],
@@ -52,7 +52,7 @@ pub(crate) struct Common<'a> {
     pub(crate) plane: &'a Plane,
 }
 
-/// A worker that forwards, for one burst.
+/// A worker's access to the switch during one burst.
 pub(crate) struct Beside<'a> {
     now: Instant,
     worker: WorkerNo,
@@ -61,7 +61,7 @@ pub(crate) struct Beside<'a> {
     later: &'a mut Later,
     pool: &'a mut FramePool,
     out: &'a mut Output,
-    /// Where the last output's port is in `out.frames`.
+    /// Index in `out.frames` of the last output's port.
     last: usize,
 }
 
@@ -76,10 +76,10 @@ impl<'a> Beside<'a> {
         Beside { now, worker, common, drops, later, pool, out, last: 0 }
     }
 
-    /// Puts a packet aside as it is now.
+    /// Defers a step for a copy of the packet as it is now.
     ///
     /// # Errors
-    /// There are too many.
+    /// The burst already has [`MAX_PARKED`] deferred packets.
     #[cold]
     fn park(&mut self, packet: &Packet, rest: Rest) -> Result<(), DropReason> {
         if self.later.parked.len() >= MAX_PARKED {
@@ -92,13 +92,13 @@ impl<'a> Beside<'a> {
 }
 
 impl Later {
-    /// Whether there is nothing to be done.
+    /// Returns true if no step is deferred.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.parked.is_empty() && self.to_learn.is_empty()
     }
 
-    /// Does what was left, in its order.
+    /// Runs the deferred steps in order.
     #[cold]
     pub(crate) fn carry_out(&mut self, live: &mut Live) {
         for (parked, rest) in self.parked.drain(..) {
@@ -197,7 +197,7 @@ impl Effects for Beside<'_> {
         if plane.channels.that(|channel| channel.version == Version::V10).next().is_some() {
             return self.park(packet, Rest::Miss(table));
         }
-        // Nobody takes it: known without asking.
+        // Without a channel of version 1.0 no controller takes a miss, so the drop reason is known at once.
         let keeps = plane.ports.get(packet.in_port).is_some_and(|port| !port.allows_packet_in());
         Err(if keeps { DropReason::NoPacketIn } else { DropReason::TableMiss })
     }

@@ -1,7 +1,8 @@
-//! Packets kept in the switch while a controller decides (OpenFlow 1.3.5, 7.4.1: `buffer_id`).
+//! Buffers packets in the switch while a controller decides about them (OpenFlow 1.3.5, 7.4.1: `buffer_id`).
 //!
-//! Numbers are given in sequence, and a ring of `n_buffers` holds the packets: when it is full, the oldest makes room. A
-//! controller that never answers holds no more than that, and not for longer than [`MAX_AGE`].
+//! Buffer ids are given in sequence, and a ring of `n_buffers` places holds the packets. In a full ring the oldest
+//! packet is dropped. So a controller that never answers cannot use more memory than the ring, and no packet stays
+//! longer than [`MAX_AGE`].
 use crate::ChannelId;
 use std::time::Duration;
 use weir_openflow::model::error::{BadRequest, ErrorType};
@@ -9,12 +10,12 @@ use weir_openflow::model::{BufferId, PortNo};
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
-/// How long a packet is kept: longer than a controller may take, short enough to give memory back.
+/// Maximum time a packet is buffered: longer than a controller needs, short enough to free memory soon.
 pub(crate) const MAX_AGE: Duration = Duration::from_secs(10);
-/// The number that says "not kept" (`OFP_NO_BUFFER`).
+/// Buffer id that means "not buffered" (`OFP_NO_BUFFER`).
 const NO_BUFFER: u32 = u32::MAX;
 
-/// A packet that is kept.
+/// A buffered packet.
 #[derive(Debug)]
 pub(crate) struct Kept {
     number: u32,
@@ -24,24 +25,24 @@ pub(crate) struct Kept {
     since: Instant,
 }
 
-/// See the module's page.
+/// The ring of buffered packets.
 #[derive(Debug)]
 pub(crate) struct Buffers {
-    /// A packet's number modulo the length is its place.
+    /// The packets; a packet's place is its buffer id modulo the ring's length.
     ring: Vec<Option<Kept>>,
-    /// Numbers given so far; the number of the next packet.
+    /// Buffer id of the next packet, which is the number of ids given so far.
     next: u32,
-    /// The oldest number that may still hold a packet.
+    /// Oldest buffer id that may still hold a packet.
     oldest: u32,
 }
 
 impl Buffers {
-    /// Keeps at most `count` packets; with none, packets go to controllers whole.
+    /// Returns a ring for at most `count` packets. With a count of zero, controllers get packets whole.
     pub(crate) fn new(count: u32) -> Buffers {
         Buffers { ring: (0..count).map(|_| None).collect(), next: 0, oldest: 0 }
     }
 
-    /// Keeps a packet for a channel; `None` when nothing is kept at all.
+    /// Buffers a packet for a channel and returns its buffer id, or `None` if the ring has no places.
     pub(crate) fn keep(
         &mut self,
         now: Instant,
@@ -66,10 +67,10 @@ impl Buffers {
         Some(BufferId(number))
     }
 
-    /// Takes a channel's packet out.
+    /// Removes a channel's packet and returns it.
     ///
     /// # Errors
-    /// `OFPBRC_BUFFER_EMPTY` for a packet taken before, `OFPBRC_BUFFER_UNKNOWN` for any other number.
+    /// `OFPBRC_BUFFER_EMPTY` if the packet was taken before, `OFPBRC_BUFFER_UNKNOWN` for any other id.
     pub(crate) fn take(&mut self, channel: ChannelId, id: BufferId) -> Result<Kept, ErrorType> {
         if id.0 >= self.next || (self.next - id.0) as usize > self.ring.len() {
             return Err(BadRequest::BufferUnknown.into());
@@ -82,13 +83,13 @@ impl Buffers {
         }
     }
 
-    /// Keeps a packet again that was taken; none was kept meanwhile.
+    /// Buffers a packet again under its old id. No other packet may have been buffered since it was taken.
     pub(crate) fn put_back(&mut self, kept: Kept) {
         let place = self.place(kept.number);
         self.ring[place] = Some(kept);
     }
 
-    /// Gives up packets kept for too long; says when the next one will be.
+    /// Drops packets buffered for longer than [`MAX_AGE`]. Returns the time when the next packet expires.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<Instant> {
         let length = u32::try_from(self.ring.len()).unwrap_or(u32::MAX);
         self.oldest = self.oldest.max(self.next.saturating_sub(length));
@@ -99,7 +100,7 @@ impl Buffers {
                 if end > now {
                     return Some(end);
                 }
-                // The buffer is freed, not pooled: nothing waits for it.
+                // The memory is freed instead of returned to the pool, because no packet needs it now.
                 self.ring[place] = None;
             }
             self.oldest += 1;
@@ -111,7 +112,7 @@ impl Buffers {
         number as usize % self.ring.len()
     }
 
-    /// All numbers are used up: begins again, without the packets kept.
+    /// Starts over with the first buffer id after the ids are used up. Drops all buffered packets.
     fn restart(&mut self, pool: &mut FramePool) {
         self.ring.iter_mut().filter_map(Option::take).for_each(|kept| pool.give(kept.frame));
         (self.next, self.oldest) = (0, 0);

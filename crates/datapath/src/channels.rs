@@ -1,4 +1,4 @@
-//! The control channels that are up, and who of them is told what.
+//! The control channels that are up, and which asynchronous messages each of them wants.
 use crate::auxiliary::Auxiliaries;
 use crate::meter::bucket::{Cost, TokenBucket};
 use crate::{ChannelId, PacketInLimit};
@@ -10,11 +10,12 @@ use weir_openflow::model::status::{ControllerReason, RoleReason, TableReason};
 use weir_openflow::model::{FlowRemovedReason, PacketInReason};
 use weir_units::Instant;
 
-/// Bytes of a missed packet that go to the controller until it says otherwise (`OFP_DEFAULT_MISS_SEND_LEN`).
+/// Default for the number of bytes of a missed packet sent to the controller (`OFP_DEFAULT_MISS_SEND_LEN`).
 const DEFAULT_MISS_SEND_LEN: u16 = 128;
 
-/// What is told until a controller says otherwise, as in Open vSwitch: everything to masters and equals except packets whose TTL is
-/// used up; to slaves only changes of ports.
+/// Returns the asynchronous messages a channel gets by default, as in Open vSwitch. Masters and equals get packet-ins
+/// (except those for an expired TTL), port-status and flow-removed messages. Slaves get only port-status messages.
+/// [`later_async`] adds the messages of version 1.4.
 fn default_async(version: Version) -> AsyncConfig {
     AsyncConfig {
         packet_in: [Some(1 << PacketInReason::NoMatch as u32 | 1 << PacketInReason::Action as u32), Some(0)],
@@ -24,13 +25,13 @@ fn default_async(version: Version) -> AsyncConfig {
     }
 }
 
-/// The same for the messages that 1.4 and later have.
+/// Returns the defaults for the asynchronous messages that version 1.4 introduced.
 fn later_async(version: Version) -> AsyncConfig {
     if version < Version::V14 {
         return AsyncConfig::default();
     }
     let both_vacancies = 1 << TableReason::VacancyDown as u32 | 1 << TableReason::VacancyUp as u32;
-    // Whoever is no master any more is a slave when it is told.
+    // A former master is already a slave when the role-status message is sent, so slaves get it, too.
     let role_status = [Some(1 << RoleReason::MasterRequest as u32); 2];
     AsyncConfig {
         role_status,
@@ -40,34 +41,34 @@ fn later_async(version: Version) -> AsyncConfig {
     }
 }
 
-/// A channel that is up. One that the switch listened for is often a tool that asks one thing and goes: it is told nothing of the
-/// switch's own accord until it asks for that, by a `miss_send_len` other than zero or a configuration of what it is told (as
-/// in Open vSwitch).
+/// A channel that is up. A channel that the switch listened for is often a tool that sends one request and
+/// disconnects. So it gets no asynchronous messages until it asks for them by a `miss_send_len` other than zero or by
+/// an asynchronous configuration (as in Open vSwitch).
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub(crate) id: ChannelId,
     pub(crate) version: Version,
     pub(crate) miss_send_len: u16,
     pub(crate) role: Role,
-    /// The number that its controller gave itself; 0 for none.
+    /// Number that the controller chose for itself; 0 for none.
     pub(crate) short_id: u16,
     pub(crate) asynchronous: AsyncConfig,
-    /// Whether anything is told at all.
+    /// True if the channel gets asynchronous messages at all.
     pub(crate) listens: bool,
-    /// What Nicira's messages set.
+    /// Settings made by Nicira's messages.
     pub(crate) nicira: NiciraSettings,
-    /// What its packet-ins are limited by.
+    /// Rate limiter of packet-ins, if there is a limit.
     packet_ins: Option<TokenBucket>,
 }
 
-/// What a channel set by Nicira's messages.
+/// Settings of a channel made by Nicira's messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NiciraSettings {
-    /// The number by which actions mean it.
+    /// Controller id, by which `controller` actions address the channel.
     pub(crate) id: u16,
-    /// How packets are told.
+    /// Format of packet-ins.
     pub(crate) packet_ins: PacketInFormat,
-    /// Whether the end of flow entries is told with a list of fields as match (1.0).
+    /// True if flow-removed messages use Nicira's format, which has a list of fields as match (1.0).
     pub(crate) has_nxm: bool,
 }
 
@@ -82,13 +83,13 @@ impl Default for NiciraSettings {
 pub(crate) struct Channels {
     list: Vec<Channel>,
     auxiliaries: Auxiliaries,
-    /// The newest election a master or slave request carried (OpenFlow 1.3.5, 6.3.6).
+    /// Newest generation id of a master or slave request (OpenFlow 1.3.5, 6.3.6).
     generation: Option<u64>,
     packet_in_limit: Option<PacketInLimit>,
 }
 
 impl Channels {
-    /// No channels yet; each gets packet-ins up to a limit.
+    /// Returns an empty list. Each channel will get packet-ins up to the limit.
     pub(crate) fn new(packet_in_limit: Option<PacketInLimit>) -> Channels {
         Channels { packet_in_limit, ..Channels::default() }
     }
@@ -109,7 +110,7 @@ impl Channels {
         });
     }
 
-    /// Another connection of the channel `main`; whether that one is up.
+    /// Adds an auxiliary connection of the channel `main`. Returns true if `main` is up.
     pub(crate) fn auxiliary_up(&mut self, id: ChannelId, main: ChannelId, number: u8) -> bool {
         self.down(id);
         let is_main = self.list.iter().any(|channel| channel.id == main);
@@ -124,45 +125,46 @@ impl Channels {
         self.auxiliaries.remove(id);
     }
 
-    /// The other connections of channels.
+    /// Returns the auxiliary connections.
     pub(crate) fn auxiliaries(&self) -> &Auxiliaries {
         &self.auxiliaries
     }
 
-    /// Whether a controller is there; tools that connected to the switch are none ([`ChannelId::FIRST_PASSIVE`]).
+    /// Returns true if a controller is connected. Tools that connected to the switch do not count
+    /// ([`ChannelId::FIRST_PASSIVE`]).
     pub(crate) fn have_controller(&self) -> bool {
         self.list.iter().any(|channel| channel.id < ChannelId::FIRST_PASSIVE)
     }
 
-    /// The version a channel speaks, if it is up.
+    /// Returns the version a channel speaks, if the channel is up.
     pub(crate) fn version(&self, id: ChannelId) -> Option<Version> {
         if id == ChannelId::LOCAL { Some(Version::V13) } else { self.get(id).map(|channel| channel.version) }
     }
 
-    /// The channel of a connection, main or auxiliary.
+    /// Returns the channel of a connection, main or auxiliary.
     pub(crate) fn get(&self, id: ChannelId) -> Option<&Channel> {
         let id = self.auxiliaries.main_of(id);
         self.list.iter().find(|channel| channel.id == id)
     }
 
-    /// The channel of a connection, main or auxiliary.
+    /// Returns the channel of a connection, main or auxiliary, mutably.
     pub(crate) fn get_mut(&mut self, id: ChannelId) -> Option<&mut Channel> {
         let id = self.auxiliaries.main_of(id);
         self.list.iter_mut().find(|channel| channel.id == id)
     }
 
-    /// The channels whose configuration lets something through.
+    /// Returns the channels for which `wants` returns true.
     pub(crate) fn that(&self, wants: impl Fn(&Channel) -> bool) -> impl Iterator<Item = &Channel> {
         self.list.iter().filter(move |channel| wants(channel))
     }
 
-    /// Whether a channel may be sent a packet-in now, which then counts for its limit.
+    /// Returns true if a channel's rate limit admits a packet-in now, and counts the packet-in.
     pub(crate) fn admits_packet_in(&mut self, now: Instant, id: ChannelId) -> bool {
         let bucket = self.get_mut(id).and_then(|channel| channel.packet_ins.as_mut());
         bucket.is_none_or(|bucket| bucket.take(now, Cost::of_packets(1)))
     }
 
-    /// Gives a channel a role, whatever elections there were; says which channels are masters no more.
+    /// Gives a channel a role without an election. Returns the channels that are not master any more.
     pub(crate) fn give_role(&mut self, id: ChannelId, role: Role) -> Vec<ChannelId> {
         let id = self.auxiliaries.main_of(id);
         let mut displaced = Vec::new();
@@ -170,7 +172,7 @@ impl Channels {
             if channel.id == id {
                 channel.role = role;
             } else if role == Role::Master && channel.role == Role::Master {
-                // There is one master: the former becomes slave.
+                // At most one channel is master: the former one becomes slave.
                 channel.role = Role::Slave;
                 displaced.push(channel.id);
             }
@@ -178,10 +180,11 @@ impl Channels {
         displaced
     }
 
-    /// Gives a channel a role; says what it holds then, and which channels are masters no more (OpenFlow 1.3.5, 6.3.6).
+    /// Handles a role request. Returns the role that holds afterwards, and the channels that are not master any more
+    /// (OpenFlow 1.3.5, 6.3.6).
     ///
     /// # Errors
-    /// The request is older than one seen before, or another controller has its number.
+    /// The request is older than an earlier one, or another channel uses its controller number.
     pub(crate) fn request_role(
         &mut self,
         id: ChannelId,
@@ -207,7 +210,7 @@ impl Channels {
             match request.role {
                 Role::NoChange | Role::Unknown(_) => {}
                 role if channel.id == id => channel.role = role,
-                // There is one master: the former becomes slave.
+                // At most one channel is master: the former one becomes slave.
                 Role::Master if channel.role == Role::Master => {
                     channel.role = Role::Slave;
                     displaced.push(channel.id);
@@ -222,41 +225,42 @@ impl Channels {
 }
 
 impl Channel {
-    /// Whether a packet-in for `reason` is wanted.
+    /// Returns true if the channel wants packet-ins with `reason`.
     pub(crate) fn wants_packet_in(&self, reason: PacketInReason) -> bool {
         self.allows(self.asynchronous.packet_in, reason as u32)
     }
 
-    /// Whether port-status messages of a reason's number are wanted.
+    /// Returns true if the channel wants port-status messages with the number `reason`.
     pub(crate) fn wants_port_status(&self, reason: u32) -> bool {
         self.allows(self.asynchronous.port_status, reason)
     }
 
-    /// Whether flow-removed messages of a reason's number are wanted.
+    /// Returns true if the channel wants flow-removed messages with the number `reason`.
     pub(crate) fn wants_flow_removed(&self, reason: u32) -> bool {
-        // A version without the reason is told of a delete.
+        // Versions that lack a reason report a delete instead.
         const DELETE: u32 = FlowRemovedReason::Delete as u32;
         let is_known = self.version >= Version::V14 || reason <= FlowRemovedReason::GroupDelete as u32;
         let reason = if is_known { reason } else { DELETE };
         self.allows(self.asynchronous.flow_removed, reason)
     }
 
-    /// Whether table-status messages are wanted.
+    /// Returns true if the channel wants table-status messages with `reason` (version 1.4 or later).
     pub(crate) fn wants_table_status(&self, reason: TableReason) -> bool {
         self.version >= Version::V14 && self.allows(self.asynchronous.table_status, reason as u32)
     }
 
-    /// Whether role-status messages are wanted.
+    /// Returns true if the channel wants role-status messages with `reason` (version 1.4 or later).
     pub(crate) fn wants_role_status(&self, reason: RoleReason) -> bool {
         self.version >= Version::V14 && self.allows(self.asynchronous.role_status, reason as u32)
     }
 
-    /// Whether others' requests of a kind (`OFPRFR_*`) are wanted.
+    /// Returns true if the channel wants other channels' requests of a kind (`OFPRFR_*`) forwarded (version 1.4 or
+    /// later).
     pub(crate) fn wants_requests(&self, kind: u32) -> bool {
         self.version >= Version::V14 && self.allows(self.asynchronous.requestforward, kind)
     }
 
-    /// Whether controller-status messages are wanted.
+    /// Returns true if the channel wants controller-status messages with `reason` (version 1.5 or later).
     pub(crate) fn wants_controller_status(&self, reason: ControllerReason) -> bool {
         self.version >= Version::V15 && self.allows(self.asynchronous.controller_status, reason as u32)
     }

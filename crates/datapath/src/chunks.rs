@@ -1,14 +1,14 @@
-//! A long sequence in pieces of memory that never move and go back one by one: neither growing nor emptying it takes time in
-//! proportion to what it holds, which a packet would have to wait for.
+//! A long double-ended queue in separately allocated pieces that never move. Growing or emptying it never takes time
+//! proportional to its length, for which packets would have to wait.
 use std::collections::VecDeque;
 
-/// Elements of a piece.
+/// Number of elements per piece.
 const PIECE: usize = 256;
 
-/// See the module's page.
+/// A queue of elements in pieces of [`PIECE`] elements.
 #[derive(Debug)]
 pub(crate) struct Chunks<T> {
-    /// None is empty.
+    /// The pieces in order; none is empty.
     pieces: VecDeque<VecDeque<T>>,
     len: usize,
 }
@@ -24,7 +24,7 @@ impl<T> Chunks<T> {
         self.len
     }
 
-    /// Adds an element at the end.
+    /// Appends an element.
     pub(crate) fn push(&mut self, element: T) {
         self.len += 1;
         match self.pieces.back_mut().filter(|piece| piece.len() < PIECE) {
@@ -37,12 +37,12 @@ impl<T> Chunks<T> {
         }
     }
 
-    /// All elements, in their order.
+    /// Returns all elements in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.pieces.iter().flatten()
     }
 
-    /// Takes the first element.
+    /// Removes the first element and returns it.
     pub(crate) fn pop_front(&mut self) -> Option<T> {
         let piece = self.pieces.front_mut()?;
         let element = piece.pop_front();
@@ -53,7 +53,7 @@ impl<T> Chunks<T> {
         element
     }
 
-    /// Takes the last element.
+    /// Removes the last element and returns it.
     pub(crate) fn pop_back(&mut self) -> Option<T> {
         let piece = self.pieces.back_mut()?;
         let element = piece.pop_back();

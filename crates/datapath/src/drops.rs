@@ -1,39 +1,40 @@
-//! Why packets are dropped in the datapath: each reason once, with its counter and its words.
+//! Reasons why the datapath drops packets, each declared once with its counter and its text.
 use serde::Serialize;
 
-/// Declares the reasons: the enum, the struct of counters, and the words for people.
+/// Declares the reasons: the enum, the struct of counters, and the texts for display.
 macro_rules! reasons {
     ($($variant:ident $field:ident $text:literal,)*) => {
-        /// Why a packet, or one of its copies, was dropped.
+        /// Reason why a packet, or one of its copies, was dropped.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
         #[serde(rename_all = "snake_case")]
         #[allow(missing_docs, reason = "`text` says it")]
         pub enum DropReason { $($variant,)* }
 
         impl DropReason {
-            /// The reason in words.
+            /// Returns the reason as text.
             pub const fn text(self) -> &'static str {
                 match self { $(DropReason::$variant => $text,)* }
             }
         }
 
-        /// Packets dropped in the datapath, by reason. A packet sent to several ports counts once for each that it does not reach.
+        /// Number of packets dropped in the datapath, by reason. A packet sent to several ports counts once for each
+        /// port that it does not reach.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
         #[allow(missing_docs, reason = "each counts what `DropReason::text` says")]
         pub struct Drops { $(pub $field: u64,)* }
 
         impl Drops {
-            /// Counts `packets` dropped for `reason`.
+            /// Adds `packets` dropped for `reason`.
             pub fn count(&mut self, reason: DropReason, packets: u64) {
                 match reason { $(DropReason::$variant => self.$field += packets,)* }
             }
 
-            /// Packets dropped for any reason.
+            /// Returns the number of packets dropped for any reason.
             pub fn total(&self) -> u64 {
                 0 $(+ self.$field)*
             }
 
-            /// The counters that are not zero, with their reasons.
+            /// Returns the counters that are not zero, with their reasons.
             pub fn counted(&self) -> Vec<(DropReason, u64)> {
                 let all = [$((DropReason::$variant, self.$field),)*];
                 all.into_iter().filter(|(_, count)| *count > 0).collect()

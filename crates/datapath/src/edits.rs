@@ -1,6 +1,6 @@
-//! Entries that edit packets and then output them to one ordinary port: most that routers and VLANs need. Their actions are compiled
-//! to a [`Recipe`], so that such packets go nearly as straight as those that leave as they are: nothing waits, nothing is parsed
-//! again, the flow key stays what it was.
+//! Compiles the actions of entries that edit packets and then output them to one ordinary port, which covers most
+//! routing and VLAN handling. The compiled [`Recipe`] makes such packets nearly as fast as unedited ones: no output
+//! is deferred, nothing is parsed again, and the flow key is not updated.
 use crate::burst::Fate;
 use crate::program::Program;
 use crate::table::FlowTable;
@@ -8,16 +8,16 @@ use weir_openflow::model::{Action, PortNo};
 use weir_packet::edit::Recipe;
 use weir_packet::{Frame, FrameBody, Layers, Parsed};
 
-/// What an entry does to packets before they leave.
+/// Compiled edits of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Edits {
     recipe: Recipe,
-    /// The queue that they wait in at the port.
+    /// Queue in which the packets wait at the port.
     queue: Option<u32>,
 }
 
 impl Edits {
-    /// What a program comes to if that can be said so, and the port; not if it only outputs.
+    /// Compiles a program into edits and the output port. Returns `None` if it does more than that, or only outputs.
     pub(crate) fn of(program: &Program) -> Option<(Edits, PortNo)> {
         let apply = program.apply.as_deref().unwrap_or_default();
         let (edits, last) = match program.write.as_deref().unwrap_or_default() {
@@ -34,7 +34,7 @@ impl Edits {
         edits.iter().all(|action| compiled.add(action)).then_some((compiled, port))
     }
 
-    /// Adds an action; whether it can be.
+    /// Adds an action. Returns false if it cannot be compiled.
     fn add(&mut self, action: &Action) -> bool {
         match *action {
             Action::SetField { field, value } => self.recipe.set(field, value),
@@ -49,13 +49,14 @@ impl Edits {
         }
     }
 
-    /// Whether they can be done to a packet that begins with an Ethernet header. If not, the program says what becomes of it.
+    /// Returns true if the edits can be applied to a packet that begins with an Ethernet header. Otherwise the
+    /// program must be run, which decides what happens to the packet.
     #[inline(always)]
     pub(crate) fn fit(&self, frame: &FrameBody, layers: &Layers) -> bool {
         self.recipe.fits(frame, layers)
     }
 
-    /// Does them to a packet that they [fit](Edits::fit).
+    /// Applies the edits to a packet that they [fit](Edits::fit).
     #[inline(always)]
     pub(crate) fn apply(&self, frame: &mut Frame, layers: &Layers) {
         self.recipe.apply(frame, layers);
@@ -65,14 +66,14 @@ impl Edits {
     }
 }
 
-/// What the entry of a fate does, if that is compiled.
+/// Returns the compiled edits of a fate's entry, if there are any.
 #[inline(always)]
 pub(crate) fn edits_at(tables: &[FlowTable], fate: Fate) -> Option<&Edits> {
     let entry = tables.get(usize::from(fate.table))?.get(fate.entry)?;
     entry.program.edits.as_deref().map(|(edits, _)| edits)
 }
 
-/// Edits the frames of one fate as far as they fit; how many.
+/// Edits the frames of one fate up to the first that does not fit. Returns the number of edited frames.
 #[inline]
 pub(crate) fn edit(tables: &[FlowTable], fate: Fate, frames: &mut [Frame], parsed: &[Parsed]) -> usize {
     let Some(edits) = edits_at(tables, fate) else { return 0 };

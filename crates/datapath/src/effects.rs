@@ -1,4 +1,5 @@
-//! What the pipeline does to the world outside a packet. The live switch does it; a trace writes it down. So both run the same pipeline.
+//! Effects of the pipeline outside a packet, as a trait. The live switch performs them and a trace records them, so
+//! both run the same pipeline.
 use crate::DropReason;
 use crate::action_set::ActionSet;
 use crate::group::{BucketAt, Group};
@@ -14,97 +15,99 @@ use weir_openflow::model::{Action, FlowMod, GroupId, MeterId, PacketInReason, Po
 use weir_packet::offload::WireSize;
 use weir_packet::{Frame, FramePool, offload};
 
-/// Why and from where a packet goes to the controller.
+/// Origin of a packet that is punted to the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Origin {
     /// Table of the entry.
     pub(crate) table: u8,
-    /// The entry's cookie; all ones when no entry in particular sends it.
+    /// Cookie of the entry, or [`NO_COOKIE`] if no single entry punts the packet.
     pub(crate) cookie: u64,
-    /// Why an output to the controller is one.
+    /// Reason of the packet-in that an output to the controller causes.
     pub(crate) reason: PacketInReason,
 }
 
-/// The cookie that says "no entry in particular" (OpenFlow 1.3.5, 7.4.1).
+/// Cookie of a packet-in that no single entry causes (OpenFlow 1.3.5, 7.4.1).
 pub(crate) const NO_COOKIE: u64 = u64::MAX;
 
-/// Those of whoever forwards whole bursts.
+/// Effects for callers that forward whole bursts.
 pub(crate) trait Forwarder: Effects {
-    /// Drops a frame before it was a packet.
+    /// Drops a frame that could not become a packet.
     fn refuse(&mut self, frame: &mut Frame, reason: DropReason);
-    /// Sends frames that entries output to an ordinary port, as they are.
+    /// Sends frames that entries output unchanged to an ordinary port.
     fn send_straight(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame]);
 }
 
-/// See the module's page.
+/// Access to the switch outside a packet, for the pipeline and its actions.
 pub(crate) trait Effects {
-    /// The ports there are.
+    /// Returns the ports of the datapath.
     fn ports(&self) -> &Ports;
-    /// The first table for egress, if there is one.
+    /// Returns the first egress table, if there is one.
     fn first_egress(&self) -> Option<u8>;
-    /// A packet on its way to a port goes through the egress tables.
+    /// Runs a packet that is output to a port through the egress tables.
     fn egress(&mut self, first: u8, port: PortNo, packet: &mut Packet);
-    /// A packet is about to be looked up in a table.
+    /// Called before each lookup of a packet in a table.
     fn looking_up(&mut self) {}
-    /// A packet of `bytes` was looked up in a table.
+    /// Called after each lookup of a packet of `bytes` in a table, with the entry found.
     fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize);
-    /// A packet of `bytes` that was counted at one entry of a table is to be counted at another, or at none.
+    /// Moves the count of a packet of `bytes` from one entry of a table to another, or to none.
     fn recount(&mut self, _table: u8, _from: EntryId, _to: Option<EntryId>, _bytes: usize) {}
-    /// A meter measures a packet.
+    /// Measures a packet with a meter.
     fn meter(&mut self, meter: MeterId, size: WireSize) -> Verdict;
-    /// An action is about to be run.
+    /// Called before each action.
     fn acting(&mut self, _action: &Action) {}
-    /// A copy of a frame leaves.
+    /// Sends a copy of a frame to a port.
     fn send_copy(&mut self, port: PortNo, frame: &Frame);
-    /// A frame leaves.
+    /// Sends a frame to a port.
     fn send(&mut self, port: PortNo, frame: Frame);
-    /// A frame's buffer is free.
+    /// Takes back the buffer of a frame that is not needed any more.
     fn recycle(&mut self, frame: Frame);
-    /// A packet goes to controllers, with at most `max_len` bytes.
+    /// Punts a packet to controllers, with at most `max_len` bytes of it.
     ///
     /// # Errors
-    /// Nobody takes it.
+    /// No controller takes the packet; the reason is returned.
     fn punt(&mut self, packet: &Packet, origin: Origin, max_len: u16) -> Result<(), DropReason>;
-    /// A packet matched no entry of a table; some controllers take those.
+    /// Punts a packet that matched no entry of a table to the controllers that take table misses.
     ///
     /// # Errors
-    /// Nobody takes it.
+    /// No controller takes the packet; the reason is returned.
     fn punt_miss(&mut self, packet: &Packet, table: u8) -> Result<(), DropReason>;
-    /// Output NORMAL: where to; learns on the way.
+    /// Learns a packet's source and returns its destination for output NORMAL.
     fn normal(&mut self, packet: &mut Packet) -> Forward;
-    /// Output TABLE: a copy of the packet runs through the pipeline from its start.
+    /// Runs a copy of the packet through the pipeline from its start (output TABLE).
     fn resubmit(&mut self, packet: &mut Packet);
-    /// Looks a packet up in a table as if it had come in on a port, and runs what is found; `set` is its action set.
+    /// Looks a packet up in a table as if it had arrived on `port`, and runs the entry found. `set` is the packet's
+    /// action set.
     fn resubmit_to(&mut self, table: u8, port: PortNo, packet: &mut Packet, set: &mut ActionSet) -> ControlFlow<()>;
-    /// A packet goes to the controllers that an action names.
+    /// Punts a packet to the controllers that an action names.
     ///
     /// # Errors
-    /// Nobody takes it.
+    /// No controller takes the packet; the reason is returned.
     fn punt_to(&mut self, packet: &Packet, origin: Origin, action: &ControllerAction) -> Result<(), DropReason>;
-    /// The first bytes of a frame leave.
+    /// Sends only the first `bytes` of a frame to a port.
     fn send_start(&mut self, port: PortNo, frame: &Frame, bytes: usize);
-    /// A packet made a flow entry.
+    /// Adds a flow entry that a packet's `learn` action made.
     fn learn(&mut self, flow: FlowMod);
-    /// A group gets the packet, which itself goes on unchanged.
+    /// Runs a group on the packet, which itself stays unchanged.
     fn group(&mut self, group: GroupId, packet: &mut Packet, origin: Origin);
-    /// Runs a bucket on a packet that is the bucket's own.
+    /// Runs a bucket on a packet that belongs to the bucket alone.
     fn run_bucket(&mut self, bucket: BucketAt, packet: &mut Packet, origin: Origin);
-    /// A packet of `bytes` came to the group at a place.
+    /// Counts a packet of `bytes` at the group with index `slot`.
     fn grouped(&mut self, slot: usize, bytes: usize);
-    /// A packet of `bytes` takes a bucket.
+    /// Counts a packet of `bytes` at a bucket.
     fn bucket_taken(&mut self, group: &Group, bucket: BucketAt, bytes: usize);
-    /// Whether a bucket may wait until it is known if the packet is still needed behind it.
+    /// Returns true if running a bucket may be deferred until it is known whether the packet is needed afterwards,
+    /// which can save a copy.
     fn defers(&self) -> bool {
         true
     }
-    /// A copy of a frame.
+    /// Returns a copy of a frame.
     fn copy(&mut self, frame: &Frame) -> Frame;
-    /// A packet, or one of its copies, was dropped.
+    /// Counts a packet, or one of its copies, as dropped.
     fn dropped(&mut self, reason: DropReason);
 }
 
-/// The first bytes of the frames that a frame is on a line. A device could not finish what is cut off, so that is done before; none if it
-/// cannot be.
+/// Returns the first `bytes` of each wire frame that a frame with offloads stands for. The offloads are finished
+/// first, because a device could not finish a truncated frame. Returns `None` if they cannot be finished.
 #[cold]
 pub(crate) fn starts(pool: &mut FramePool, frame: &Frame, bytes: usize) -> Option<Vec<Frame>> {
     let mut finished = Vec::new();

@@ -1,14 +1,16 @@
-//! Flow entries that a datapath starts with, as `ovs-ofctl` writes them.
+//! Adds the flow entries a datapath starts with, in the syntax of `ovs-ofctl`.
 use crate::Datapath;
 use weir_openflow::model::FlowCommand;
 use weir_openflow::text;
 use weir_units::Instant;
 
 impl Datapath {
-    /// Adds flow entries, such as `in_port=1,actions=output:2`, from configuration. Ports that they name are to be there.
+    /// Adds flow entries, such as `in_port=1,actions=output:2`, from configuration. The ports they name should exist
+    /// already.
     ///
     /// # Errors
-    /// The first that cannot be read, or that is refused: which, and why. Those before it are added.
+    /// The message names the first entry that cannot be parsed or is refused, and the reason. Entries before it have
+    /// been added.
     pub fn add_entries(&mut self, now: Instant, entries: &[String]) -> Result<(), String> {
         for entry in entries {
             let wrong = |problem: String| format!("entries: `{entry}`: {problem}");

@@ -1,4 +1,4 @@
-//! Running actions on a packet (OpenFlow 1.3.5, 5.12; OpenFlow 1.0.0, 3.3).
+//! Runs actions on a packet (OpenFlow 1.3.5, 5.12; OpenFlow 1.0.0, 3.3).
 use crate::DropReason;
 use crate::effects::{Effects, Origin};
 use crate::meter::{self, Verdict};
@@ -14,12 +14,12 @@ use weir_packet::offload::WireSize;
 use weir_packet::parse::{Network, Transport};
 use weir_packet::{Field, Frame, Layers};
 
-/// Why no more actions are run.
+/// Reason why the rest of an action list is not run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stop {
-    /// One could not be done.
+    /// An edit of the frame failed.
     Edit(EditError),
-    /// A meter dropped the packet, and counted it.
+    /// A meter dropped the packet and counted the drop.
     Metered,
 }
 
@@ -29,7 +29,7 @@ impl From<EditError> for Stop {
     }
 }
 
-/// Runs actions in order. `Break`: the packet's way ends here (it was dropped or handed to the controller).
+/// Runs actions in order. Returns `Break` if the packet ends here, because it was dropped or punted to a controller.
 #[inline]
 pub(crate) fn run<'a>(
     actions: impl IntoIterator<Item = &'a Action>,
@@ -40,7 +40,8 @@ pub(crate) fn run<'a>(
     for action in actions {
         fx.acting(action);
         match *action {
-            // The one that every packet meets stays in line; the call for the others costs less than they do.
+            // Only output is inlined, because nearly every packet runs one. For the other actions a call costs
+            // little.
             Action::Output { port, max_len } => output(port, max_len, packet, origin, fx),
             _ => run_other(action, packet, &origin, fx)?,
         }
@@ -48,8 +49,8 @@ pub(crate) fn run<'a>(
     ControlFlow::Continue(())
 }
 
-// `origin` by reference here and in `output_reserved`: what is only just written in parts is slow to read as a whole, which those
-// who do not come here would pay for.
+// `origin` is passed by reference here and in `output_reserved`. By value, the caller would copy a struct it has only
+// just written field by field. That stalls, also on the path that does not call these functions.
 #[inline(never)]
 fn run_other(action: &Action, packet: &mut Packet, origin: &Origin, fx: &mut impl Effects) -> ControlFlow<()> {
     let origin = *origin;
@@ -69,7 +70,7 @@ fn run_other(action: &Action, packet: &mut Packet, origin: &Origin, fx: &mut imp
 fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) -> Result<(), Stop> {
     match *action {
         Action::Output { port, max_len } => output(port, max_len, packet, origin, fx),
-        // Only this output goes through the queue (OpenFlow 1.0.0, 5.2.4); later ones do not.
+        // Only this output uses the queue (OpenFlow 1.0.0, 5.2.4); later outputs do not.
         Action::Enqueue { port, queue } => {
             let before = packet.set_queue(queue);
             output(port, 0, packet, origin, fx);
@@ -119,13 +120,14 @@ fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effec
         Action::Group(group) => fx.group(group, packet, origin),
         Action::Meter(id) if meter(id, packet, fx) == ControlFlow::Break(()) => return Err(Stop::Metered),
         Action::Meter(_) => {}
-        // Validation lets none of these in; Nicira's were run above.
+        // Validation refuses these, except Nicira's actions, which `run_other` has handled.
         Action::Nx(_) | Action::Experimenter { .. } | Action::SetFieldRaw(_) => {}
     }
     Ok(())
 }
 
-/// 1.0's set actions: they push a missing VLAN tag, and leave alone what has no such header.
+/// Runs the set actions of OpenFlow 1.0. They push a missing VLAN tag and ignore packets that lack the header they
+/// set.
 fn set_as_in_v10(action: &Action, packet: &mut Packet, fx: &mut impl Effects) -> Result<(), EditError> {
     match *action {
         Action::SetVlanVid(vid) => {
@@ -165,7 +167,7 @@ fn is_ipv4(packet: &mut Packet) -> bool {
     matches!(packet.layers().network, Some((Network::Ipv4, _)))
 }
 
-/// The fields of the packet's source and destination port.
+/// Returns the fields of the packet's source and destination port, if its transport protocol has ports.
 fn port_fields(packet: &mut Packet) -> Option<(Field, Field)> {
     match packet.layers().transport?.0 {
         Transport::Tcp => Some((Field::TcpSrc, Field::TcpDst)),
@@ -175,7 +177,7 @@ fn port_fields(packet: &mut Packet) -> Option<(Field, Field)> {
     }
 }
 
-/// Measures the packet. `Break`: the meter dropped it.
+/// Measures the packet with a meter. Returns `Break` if the meter dropped the packet.
 #[inline(never)]
 pub(crate) fn meter(meter: MeterId, packet: &mut Packet, fx: &mut impl Effects) -> ControlFlow<()> {
     match fx.meter(meter, WireSize::of(packet.frame)) {
@@ -189,7 +191,7 @@ pub(crate) fn meter(meter: MeterId, packet: &mut Packet, fx: &mut impl Effects) 
     ControlFlow::Continue(())
 }
 
-/// An action could not be done: the packet is dropped, or offered to controllers if its TTL is used up.
+/// Ends a packet after an action failed: drops it, or punts it to controllers if its TTL has expired.
 #[cold]
 pub(crate) fn give_up(stop: Stop, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
     let fate = match stop {
@@ -207,13 +209,13 @@ pub(crate) fn give_up(stop: Stop, packet: &mut Packet, origin: Origin, fx: &mut 
     }
 }
 
-/// Sends the packet to a port, which may be a reserved one (OpenFlow 1.3.5, 4.5).
+/// Outputs the packet to a port, which may be a reserved one (OpenFlow 1.3.5, 4.5).
 #[inline]
 pub(crate) fn output(port: PortNo, max_len: u16, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
     if port > PortNo::MAX {
         output_reserved(port, max_len, packet, &origin, fx);
     } else if port == packet.in_port {
-        // Only IN_PORT sends back (OpenFlow 1.3.5, 4.5).
+        // Only IN_PORT sends back to the input port (OpenFlow 1.3.5, 4.5).
         packet.dropped(DropReason::InPortOnly, fx);
     } else {
         send(port, packet, fx);
@@ -243,7 +245,7 @@ fn output_reserved(port: PortNo, max_len: u16, packet: &mut Packet, origin: &Ori
     }
 }
 
-/// Output NORMAL, also what a switch in standalone mode does.
+/// Outputs a packet to NORMAL. A switch in standalone mode does this with every packet.
 pub(crate) fn normal(packet: &mut Packet, fx: &mut impl Effects) {
     match fx.normal(packet) {
         Forward::To(port) if port == packet.in_port => packet.dropped(DropReason::InPortOnly, fx),
@@ -262,10 +264,10 @@ fn send(port: PortNo, packet: &mut Packet, fx: &mut impl Effects) {
     }
 }
 
-/// Sends the packet to every port of a list but the one it came in on.
+/// Sends the packet to every port of a list except its input port.
 fn spread<E: Effects>(packet: &mut Packet, fx: &mut E, ports: fn(&E) -> &[PortNo]) {
     let mut sent = false;
-    // By index: sending needs `fx` whole. The list does not change meanwhile.
+    // The loop uses an index because sending needs all of `fx`. The list does not change meanwhile.
     for at in 0..ports(fx).len() {
         let port = ports(fx)[at];
         if port != packet.in_port {

@@ -1,5 +1,5 @@
-//! Frames through the pipeline, burst by burst: the engine's own thread with everything at hand, and workers beside it that share
-//! the tables.
+//! Runs frames through the pipeline, burst by burst. The engine's own thread has exclusive access to the datapath.
+//! Workers on other threads share the tables.
 use crate::action_set::ActionSet;
 use crate::beside::{Beside, Common, Later};
 use crate::burst::{Burst, Counting};
@@ -17,36 +17,36 @@ use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
-/// What a thread that forwards has for itself: memory for bursts, and counters that others only read.
+/// State of one thread that forwards: memory for bursts, and counters that other threads only read.
 #[derive(Debug)]
 pub struct Worker {
     number: WorkerNo,
     burst: Burst,
     drops: Drops,
-    /// What [`Datapath::forward`] left to be finished.
+    /// The burst that [`Datapath::forward`] looked up but did not execute.
     begun: Option<Begun>,
-    /// What it left of packets that it forwarded.
+    /// Rest of the packets that [`Datapath::forward`] executed: steps that need exclusive access to the datapath.
     later: Later,
-    /// Memory for action sets.
+    /// Memory reused for action sets.
     set: ActionSet,
     watch: Box<Stopwatch>,
 }
 
-/// A burst that was looked up.
+/// A burst whose lookup is done.
 #[derive(Debug, Clone, Copy)]
 struct Begun {
-    /// The tables' generation.
+    /// Generation of the tables at the lookup.
     generation: u64,
     frames: usize,
     sorted: Sorted,
 }
 
-/// What is known of the frames of a burst before they are looked up.
+/// Classification of a burst's frames before their lookup.
 #[derive(Debug, Clone, Copy)]
 struct Sorted {
-    /// Those that are packets.
+    /// Frames that are packets: long enough for an Ethernet header.
     packets: Lanes,
-    /// Those of them that are let in.
+    /// Packets that are looked up: not dropped as fragments.
     passed: Lanes,
 }
 
@@ -63,23 +63,23 @@ impl Worker {
         }
     }
 
-    /// Packets that it dropped in [`Datapath::forward`] since the start; the datapath's own counters do not have them.
+    /// Returns the packets dropped in [`Datapath::forward`] since the start. The datapath's own counters do not
+    /// include them.
     pub fn drops(&self) -> Drops {
         self.drops
     }
 
-    /// What measures where its time goes, while somebody looks.
+    /// Returns the stopwatch that measures this worker's stages.
     pub fn watch(&self) -> &Stopwatch {
         &self.watch
     }
 
-    /// The same, to begin and end measuring.
+    /// Returns the stopwatch mutably, to begin and end measuring.
     pub fn watch_mut(&mut self) -> &mut Stopwatch {
         &mut self.watch
     }
 
-    /// Does work while somebody looks where the time goes. The measure is out of its place meanwhile: the worker is lent as a
-    /// whole.
+    /// Runs `work` with the stopwatch. The stopwatch is moved out meanwhile, because `work` borrows the whole worker.
     #[cold]
     fn watched<R>(&mut self, work: impl FnOnce(&mut Worker, &mut Stopwatch) -> R) -> R {
         let mut watch = std::mem::take(&mut self.watch);
@@ -89,7 +89,7 @@ impl Worker {
     }
 }
 
-/// Frames that came in on one port, and where they go.
+/// Frames that arrived on one port, with their destinations.
 struct Batch<'a> {
     now: Instant,
     in_port: PortNo,
@@ -98,14 +98,14 @@ struct Batch<'a> {
     out: &'a mut Output,
 }
 
-/// The engine's own worker.
+/// Returns a new worker for the engine's own thread.
 fn engine(cache: VerdictCache) -> Box<Worker> {
     Box::new(Worker::new(WorkerNo::ENGINE, cache))
 }
 
 impl Datapath {
-    /// Runs frames that came in on one port through the pipeline. `frames` is empty afterwards; buffers that go nowhere are
-    /// given to `pool`.
+    /// Runs frames that arrived on one port through the pipeline on the engine's own worker. Afterwards `frames` is
+    /// empty, and the buffers of dropped frames are in `pool`.
     pub fn process(
         &mut self,
         now: Instant,
@@ -114,18 +114,18 @@ impl Datapath {
         pool: &mut FramePool,
         out: &mut Output,
     ) {
-        // Out of its place meanwhile: the datapath is lent as a whole.
+        // The worker is moved out meanwhile, because processing borrows the whole datapath.
         let mut engine = self.engine.take().unwrap_or_else(|| engine(self.config.verdict_cache));
         self.process_for(&mut engine, now, in_port, frames, pool, out);
         self.engine = Some(engine);
     }
 
-    /// What measures where the engine's own time goes in [`Datapath::process`], while somebody looks.
+    /// Returns the stopwatch of the engine's own worker, which measures [`Datapath::process`].
     pub fn watch_mut(&mut self) -> &mut Stopwatch {
         self.engine.get_or_insert_with(|| engine(self.config.verdict_cache)).watch_mut()
     }
 
-    /// A worker that forwards beside the engine's thread.
+    /// Adds a worker that forwards on a thread other than the engine's.
     pub fn add_worker(&mut self) -> Worker {
         self.n_workers += 1;
         self.tables.iter_mut().for_each(|table| table.add_worker());
@@ -133,9 +133,10 @@ impl Datapath {
         Worker::new(WorkerNo(self.n_workers), self.config.verdict_cache)
     }
 
-    /// Runs a burst through the pipeline as far as that does not need the datapath for itself alone, as telling controllers and learning
-    /// do. Whether that was all of it, and `frames` is empty: if not, [`Datapath::process_for`] is to be called next, with `frames` as
-    /// they were left, be there any or none.
+    /// Runs a burst through the pipeline as far as that is possible with shared access to the datapath. Sending
+    /// packet-ins and learning need exclusive access. Returns true if the burst is done and `frames` is empty.
+    /// Otherwise the caller must call [`Datapath::process_for`] next, with `frames` as this call left them (possibly
+    /// empty).
     pub fn forward(
         &self,
         worker: &mut Worker,
@@ -177,12 +178,12 @@ impl Datapath {
             return false;
         }
         laps.lap(Stage::Execute, frames.len());
-        // Every frame was taken out of its place.
+        // The frames are empty now: each frame's buffer has been moved out.
         frames.clear();
         worker.later.is_empty()
     }
 
-    /// Sends packets of which all are straight.
+    /// Sends a burst of packets that all leave by ordinary ports, unchanged or edited.
     #[inline(always)]
     fn send_straight(
         &self,
@@ -204,7 +205,7 @@ impl Datapath {
                         edit(&self.tables, fate, &mut frames[lane..end], &burst.parsed[lane..end]);
                         (port, end)
                     }
-                    // Nothing comes here: all are straight.
+                    // Unreachable, because the whole burst is straight.
                     None => break,
                 },
             };
@@ -213,7 +214,7 @@ impl Datapath {
         }
     }
 
-    /// Does with the packets of a burst what was found for them, beside other workers.
+    /// Executes the verdicts of a burst's packets, concurrently with other workers.
     #[inline(never)]
     fn execute_beside(&self, worker: &mut Worker, sorted: Sorted, batch: Batch<'_>) {
         let Batch { now, in_port, frames, pool, out } = batch;
@@ -224,8 +225,8 @@ impl Datapath {
         run_burst(&self.tables, burst, set, sorted, how, in_port, frames, &mut beside);
     }
 
-    /// Runs frames that came in on one port through the pipeline, for a worker: those that [`Datapath::forward`] left, or any.
-    /// `frames` is empty afterwards.
+    /// Runs frames that arrived on one port through the pipeline for a worker: the frames that [`Datapath::forward`]
+    /// left, or any others. Afterwards `frames` is empty.
     pub fn process_for(
         &mut self,
         worker: &mut Worker,
@@ -254,7 +255,7 @@ impl Datapath {
         for burst in frames.chunks_mut(MAX_BURST) {
             let count = burst.len();
             let sorted = match begun {
-                // Looked up and counted, and nothing has changed since.
+                // The lookup is done and counted, and the tables have not changed since.
                 Some(begun) if begun.generation == self.generation => begun.sorted,
                 begun => {
                     let counting = if begun.is_some() { Counting::Done } else { Counting::For(worker.number, now) };
@@ -268,7 +269,7 @@ impl Datapath {
             run_burst(&self.tables, &mut worker.burst, &mut self.set, sorted, how, in_port, burst, &mut live);
             laps.lap(Stage::Execute, count);
         }
-        // Every frame was taken out of its place.
+        // The frames are empty now: each frame's buffer has been moved out.
         frames.clear();
         if !worker.later.is_empty() {
             let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
@@ -280,16 +281,16 @@ impl Datapath {
     }
 }
 
-/// What holds for all packets of a burst.
+/// Properties shared by all packets of a burst.
 #[derive(Debug, Clone, Copy)]
 struct How {
-    /// All are for NORMAL.
+    /// True if every packet is output to NORMAL (standalone mode).
     is_standalone: bool,
-    /// Those that leave by a port do so at once.
+    /// True if outputs leave at once, because there are no egress tables.
     goes_straight: bool,
 }
 
-/// Does with the packets of a burst, in the order they came, what was found for them.
+/// Executes the verdicts of a burst's packets, in the order of their arrival.
 #[expect(clippy::too_many_arguments, reason = "what is known of the burst, and who does it")]
 #[inline(always)]
 fn run_burst<F: Forwarder>(
@@ -314,7 +315,7 @@ fn run_burst<F: Forwarder>(
             && let Some((fate, port, end)) = burst.edited_from(lane, sorted.passed, frames.len())
         {
             let end = lane + edit(tables, fate, &mut frames[lane..end], &burst.parsed[lane..end]);
-            // The first that does not fit goes the general way.
+            // The first packet that the edits do not fit takes the general path.
             if end > lane {
                 fx.send_straight(in_port, port, &mut frames[lane..end]);
                 lane = end;
@@ -338,7 +339,7 @@ fn run_burst<F: Forwarder>(
     }
 }
 
-/// Parsing a burst and looking it up.
+/// Parses and looks up a burst, compiled for the widest vector instructions of the processor.
 struct LookUp<'a, L> {
     datapath: &'a Datapath,
     burst: &'a mut Burst,
@@ -367,7 +368,7 @@ impl<L: Laps> Work for LookUp<'_, L> {
     }
 }
 
-/// What it takes to send packets as they are: what [`execute`] does for one of them, in short.
+/// State needed to send unchanged packets: a shortcut for what [`execute`] does with each of them.
 pub(crate) struct Straight<'a> {
     pub(crate) ports: &'a Ports,
     pub(crate) drops: &'a mut Drops,
@@ -376,10 +377,11 @@ pub(crate) struct Straight<'a> {
 }
 
 impl Straight<'_> {
-    /// Sends frames that entries output to an ordinary port, whose list is probably at `hint`; says where it is.
+    /// Sends frames that entries output to an ordinary port, whose list is probably at index `hint`. Returns the
+    /// list's index.
     #[inline(always)]
     pub(crate) fn send(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame], hint: usize) -> usize {
-        // Only IN_PORT sends back (OpenFlow 1.3.5, 4.5).
+        // Only IN_PORT sends back to the input port (OpenFlow 1.3.5, 4.5).
         let refused = if port == in_port { Err(DropReason::InPortOnly) } else { self.ports.may_send(port) };
         if let Err(reason) = refused {
             self.drops.count(reason, frames.len() as u64);

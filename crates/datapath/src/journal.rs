@@ -1,7 +1,8 @@
-//! What changed, written down while somebody needs to know: a bundle, to take everything back if one of its messages fails, and
-//! flow monitors.
+//! Records changes of the tables while they are needed: for a bundle, to undo everything if one of its messages
+//! fails, and for flow monitors.
 //!
-//! The cost is in proportion to the changes, whatever the tables hold; with nobody to know nothing is written.
+//! The cost is proportional to the number of changes, not to the size of the tables. Without a bundle or monitor
+//! nothing is recorded.
 use crate::chunks::Chunks;
 use crate::flow_mod::Tables;
 use crate::monitor::Change;
@@ -15,43 +16,43 @@ use weir_openflow::model::monitor::FlowEvent;
 use weir_openflow::model::{FlowRemovedReason, PortNo};
 use weir_units::Instant;
 
-/// See the module's page.
+/// The changes recorded for the bundle being committed and for flow monitors.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     noted: Noted,
-    /// The channel whose message is being handled, with its transaction id.
+    /// Channel whose message is being handled, and the message's transaction id.
     pub(crate) by: Option<(ChannelId, u32)>,
 }
 
-/// What was written down.
+/// The recorded changes.
 #[derive(Debug, Default)]
 pub(crate) struct Noted {
-    /// Changes since a bundle began to be carried out, oldest first.
+    /// Changes since the bundle's commit began, oldest first.
     undo: Option<Chunks<Undo>>,
-    /// What happened to entries since monitors were told, while there are some.
+    /// Changes of entries not yet reported to monitors; `None` without monitors.
     changes: Option<Vec<Change>>,
 }
 
-/// A change, with what it takes to undo it.
+/// A change, with the state needed to undo it.
 #[derive(Debug)]
 pub(crate) enum Undo {
     /// An entry was added.
     Added(u8, EntryId),
-    /// An entry was removed, or another put in its place.
+    /// An entry was removed or replaced; holds the old entry.
     Removed(u8, EntryId, Box<(FlowEntry, FlowCounter)>),
-    /// An entry was changed.
+    /// An entry was modified; holds its former values.
     Modified(u8, EntryId, Former),
-    /// A port was configured; these were its bits.
+    /// A port was configured; holds its former configuration bits.
     Port(PortNo, u32),
-    /// Groups were changed.
+    /// Groups were changed; holds their former state.
     Groups(Box<group::Saved>),
-    /// Meters were changed.
+    /// Meters were changed; holds their former state.
     Meters(meter::Saved),
-    /// A table was configured.
+    /// A table was configured; holds its former settings.
     Table(u8, Box<TableSettings>),
 }
 
-/// What a modify changes of an entry, as it was.
+/// Former values of the parts of an entry that a modify changes.
 #[derive(Debug)]
 pub(crate) struct Former {
     pub(crate) program: Arc<Program>,
@@ -60,37 +61,38 @@ pub(crate) struct Former {
 }
 
 impl Journal {
-    /// To be swapped in before a bundle changes something, and out behind it.
+    /// Returns an empty record for a bundle, to be swapped in before the bundle changes something and swapped out
+    /// afterwards.
     pub(crate) fn for_bundle(&self) -> Noted {
         Noted { undo: Some(Chunks::default()), changes: self.noted.changes.as_ref().map(|_| Vec::new()) }
     }
 
-    /// Goes on with what was written down elsewhere; gives what was here.
+    /// Exchanges the current record with another.
     pub(crate) fn swap(&mut self, noted: &mut Noted) {
         std::mem::swap(&mut self.noted, noted);
     }
 
-    /// Ends writing changes down for a bundle; those that were, oldest first.
+    /// Ends recording for a bundle. Returns the recorded changes, oldest first.
     pub(crate) fn end(&mut self) -> Chunks<Undo> {
         self.noted.undo.take().unwrap_or_default()
     }
 
-    /// Takes the last change that was written down for a bundle.
+    /// Removes the latest change recorded for a bundle and returns it.
     pub(crate) fn take_last(&mut self) -> Option<Undo> {
         self.noted.undo.as_mut()?.pop_back()
     }
 
-    /// States whether there are monitors.
+    /// Switches recording for monitors on or off.
     pub(crate) fn watch(&mut self, is_on: bool) {
         self.noted.changes = is_on.then(|| self.noted.changes.take().unwrap_or_default());
     }
 
-    /// What happened to entries since this was asked last.
+    /// Returns the changes of entries since the last call.
     pub(crate) fn take_changes(&mut self) -> Vec<Change> {
         self.noted.changes.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Writes down what happened to an entry, if there are monitors.
+    /// Records a change of an entry if there are monitors.
     pub(crate) fn changed(
         &mut self,
         event: FlowEvent,
@@ -100,19 +102,19 @@ impl Journal {
         former: Option<&Arc<Program>>,
     ) {
         if let (Some(changes), Some(entry)) = (&mut self.noted.changes, entry) {
-            // What a controller did not ask for by its message is not its own.
+            // A removal that the message did not ask for (for example an eviction) is not attributed to its channel.
             let is_own = reason.is_none_or(|reason| reason == FlowRemovedReason::Delete);
             let (entry, former, by) = (entry.clone(), former.cloned(), self.by.filter(|_| is_own));
             changes.push(Change { event, reason, table, entry, former, by });
         }
     }
 
-    /// Whether changes are written down for a bundle.
+    /// Returns true if changes are recorded for a bundle.
     pub(crate) fn is_on(&self) -> bool {
         self.noted.undo.is_some()
     }
 
-    /// Writes a change down, if that is wanted; `undo` is made only then.
+    /// Records a change for a bundle, if there is one. `undo` runs only then.
     pub(crate) fn note(&mut self, undo: impl FnOnce() -> Undo) {
         if let Some(list) = &mut self.noted.undo {
             list.push(undo());
@@ -121,8 +123,8 @@ impl Journal {
 }
 
 impl Tables<'_> {
-    /// Takes a change of flow entries back; those after it have been taken back. Gives the message about an entry that there is no
-    /// memory for any more, if it is to be sent: it is evicted.
+    /// Undoes a change of flow entries; later changes must have been undone already. If there is no memory to restore
+    /// a removed entry, the entry is evicted, and its flow-removed message is returned if the entry asked for one.
     pub(crate) fn undo(&mut self, now: Instant, undo: Undo) -> Option<Gone> {
         match undo {
             Undo::Added(table, id) => {
@@ -150,7 +152,7 @@ impl Tables<'_> {
                 entry.cookie = former.cookie;
                 self.tables[usize::from(table)].start_counter(id, former.counter);
             }
-            // Not changes of entries.
+            // Changes of other state are undone by the caller.
             Undo::Port(..) | Undo::Groups(_) | Undo::Meters(_) | Undo::Table(..) => {}
         }
         None

@@ -1,10 +1,11 @@
-//! The datapath: ports, flow tables and the OpenFlow agent in front of them, without sockets, threads or clock.
+//! The datapath: ports, flow tables and the OpenFlow agent that changes them. It has no sockets, threads or clock.
 //!
-//! It is given frames, messages and `now`; it returns frames to send, messages for controllers and when to wake it.
+//! Callers pass in frames, messages and the time `now`. The datapath returns frames to send, messages for channels
+//! and the time of the next call it needs.
 //!
-//! Reading order: `pipeline` (a packet's way), `execute` (what actions do), `table` and `shape` (entries, and how one is found),
-//! `flow_mod` (how entries change), `agent` (messages). What the pipeline does to the world goes through `effects`: `live` does it,
-//! `trace` writes it down.
+//! Reading order: `pipeline` (how a packet passes the tables), `execute` (actions), `table` and `shape` (flow entries
+//! and their lookup), `flow_mod` (changes of flow entries), `agent` (messages). The pipeline acts on the rest of the
+//! switch through the trait in `effects`: `live` performs the effects, `trace` records them.
 mod action_set;
 mod agent;
 mod auxiliary;
@@ -84,7 +85,7 @@ use weir_openflow::{Message, Version};
 use weir_packet::FramePool;
 use weir_units::Instant;
 
-/// See the crate's page.
+/// A switch's ports, flow tables, groups, meters and channels, with the pipeline and the OpenFlow agent.
 #[derive(Debug)]
 pub struct Datapath {
     config: DatapathConfig,
@@ -92,43 +93,44 @@ pub struct Datapath {
     groups: Groups,
     timers: Timers,
     programs: Programs,
-    /// By table.
+    /// Settings of each table, indexed by table number.
     settings: Vec<TableSettings>,
-    /// Whether some table's vacancy is told.
+    /// True if at least one table has vacancy events switched on.
     watches_vacancy: bool,
     journal: Journal,
     parts: Parts,
     bundles: Bundles,
-    /// The bundle that is being carried out.
+    /// The bundle being committed.
     commit: Option<Box<Commit>>,
-    /// What the message that is being handled leaves to be done.
+    /// Rest of the flow entry change that the current message began.
     begun: Option<Box<Sweep<'static>>>,
-    /// The message that is being carried out.
+    /// The current message, if it needs several steps.
     job: Option<Box<Job>>,
     monitors: Monitors,
     schedule: Schedule,
     plane: Plane,
-    /// Memory for action sets.
+    /// Memory reused for action sets.
     set: ActionSet,
-    /// The engine's own worker, made when it is first needed.
+    /// The engine's own worker, created at the first use.
     engine: Option<Box<Worker>>,
-    /// Workers beside the engine's thread.
+    /// Number of workers that forward on threads other than the engine's.
     n_workers: usize,
-    /// Counts what may have changed the tables.
+    /// Incremented whenever the tables may have changed.
     generation: u64,
     fail_mode: FailMode,
-    /// Whether IP fragments are dropped (`OFPC_FRAG_DROP`).
+    /// True if IP fragments are dropped (`OFPC_FRAG_DROP`).
     drops_fragments: bool,
 }
 
-/// How long [`Datapath::expire`] may wait before it goes on with a table's index: a step takes some tens of microseconds.
+/// Minimum time between two steps of a table's index in [`Datapath::expire`]. A step takes some tens of microseconds.
 const SETTLE_EVERY: Duration = Duration::from_micros(250);
 
-/// Entries, and addresses, that one call of [`Datapath::expire`] looks at: some ten microseconds.
+/// Maximum number of flow entries, and of learned addresses, that one call of [`Datapath::expire`] examines: about
+/// ten microseconds.
 const EXPIRE_MOST: usize = 32;
 
 impl Datapath {
-    /// An empty datapath without ports or entries. `n_tables` beyond its limits is brought within them.
+    /// Returns a datapath without ports and entries. `n_tables` is clamped to `1..=254`.
     pub fn new(config: DatapathConfig) -> Datapath {
         let config = DatapathConfig { n_tables: config.n_tables.clamp(1, 254), ..config };
         let plane = Plane {
@@ -176,15 +178,16 @@ impl Datapath {
         }
     }
 
-    /// Its number.
+    /// Returns the datapath id.
     pub fn datapath_id(&self) -> u64 {
         self.config.datapath_id
     }
 
-    /// Adds a port; tells channels.
+    /// Adds a port and sends a port-status message to the channels.
     ///
     /// # Errors
-    /// The number is not ordinary (or LOCAL) or is taken, or there are [`MAX_PORTS`] ports.
+    /// The number is neither an ordinary port number nor LOCAL, the number is taken, or there are already
+    /// [`MAX_PORTS`] ports.
     pub fn add_port(&mut self, now: Instant, desc: PortDesc, out: &mut Output) -> Result<(), String> {
         let number = desc.port_no;
         self.plane.ports.add(now, desc)?;
@@ -194,22 +197,24 @@ impl Datapath {
         Ok(())
     }
 
-    /// States whether packets without Ethernet header may be sent to a port, as some tunnels carry; not so unless stated.
+    /// Sets whether packets without an Ethernet header may be sent to a port, as some tunnels carry them. False for a
+    /// new port.
     pub fn take_any_packet_type(&mut self, port: PortNo, any: bool) {
         self.plane.ports.take_any_packet_type(port, any);
     }
 
-    /// Removes a port; tells channels. Whether it was there.
+    /// Removes a port and sends a port-status message to the channels. Returns true if the port existed.
     pub fn remove_port(&mut self, _now: Instant, port: PortNo, out: &mut Output) -> bool {
         let Some(desc) = self.plane.ports.remove(port) else { return false };
         self.plane.learned.forget_port(port);
-        // Ports that come and go must not leave lists behind for ever.
+        // Drops the port's empty list. Otherwise ports that are added and removed would leave lists behind for ever.
         out.frames.retain(|(listed, frames)| *listed != port || !frames.is_empty());
         self.port_changed(PortStatusReason::Delete, desc, out);
         true
     }
 
-    /// States whether a port has link, and at what rate (kbit/s); tells channels on change.
+    /// Sets whether a port has link, and its rate in kbit/s. Sends a port-status message to the channels if that
+    /// changed anything.
     pub fn set_link(&mut self, _now: Instant, port: PortNo, up: bool, speed_kbps: u32, out: &mut Output) {
         let changed = self.plane.ports.change(port, |desc| {
             desc.state = desc.state & !bits::LINK_DOWN | if up { 0 } else { bits::LINK_DOWN };
@@ -224,23 +229,23 @@ impl Datapath {
         }
     }
 
-    /// The ports, as controllers see them, in order of their numbers.
+    /// Returns the ports as controllers see them, ascending by number.
     pub fn ports(&self) -> Vec<PortDesc> {
         self.plane.ports.iter().map(|port| port.desc.clone()).collect()
     }
 
-    /// A channel is up and speaks `version`.
+    /// Registers a channel that is up and speaks `version`.
     pub fn channel_up(&mut self, now: Instant, channel: ChannelId, version: Version) {
         self.plane.channels.up(now, channel, version);
     }
 
-    /// An auxiliary connection of the channel `main` is up, with a number other than zero. Whether `main` is up: if not, the
-    /// connection is to be closed.
+    /// Registers an auxiliary connection with the given non-zero `number` of the channel `main`. Returns true if
+    /// `main` is up; if not, the caller must close the connection.
     pub fn auxiliary_up(&mut self, _now: Instant, connection: ChannelId, main: ChannelId, number: u8) -> bool {
         self.plane.channels.auxiliary_up(connection, main, number)
     }
 
-    /// A channel ended, and with it its auxiliary connections; or one of those.
+    /// Removes a channel together with its auxiliary connections, or a single auxiliary connection.
     pub fn channel_down(&mut self, _now: Instant, channel: ChannelId) {
         self.plane.channels.down(channel);
         self.parts.forget(channel);
@@ -249,23 +254,23 @@ impl Datapath {
         self.journal.watch(!self.monitors.is_empty());
     }
 
-    /// What time of day it is, since the beginning of 1970: bundles that are to be carried out at a time go by it. Without it
-    /// they are refused.
+    /// Sets the time of day, as the time since the beginning of 1970. Scheduled bundles use it and are refused until
+    /// it is set.
     pub fn set_time_of_day(&mut self, now: Instant, time_of_day: Duration) {
         self.schedule.set_clock(now, time_of_day);
     }
 
-    /// The role of a channel that is up.
+    /// Returns the role of a channel, if the channel is up.
     pub fn role(&self, channel: ChannelId) -> Option<Role> {
         self.plane.channels.get(channel).map(|channel| channel.role)
     }
 
-    /// What to do with no channel; secure until said otherwise.
+    /// Sets the behaviour without a controller. A new datapath is fail-secure.
     pub fn set_fail_mode(&mut self, mode: FailMode) {
         self.fail_mode = mode;
     }
 
-    /// Handles a controller's message; replies and errors go to `out`.
+    /// Handles a controller's message to its end. Replies and errors are appended to `out`.
     pub fn handle(
         &mut self,
         now: Instant,
@@ -278,7 +283,8 @@ impl Datapath {
         self.finish_commit(now, pool, out);
     }
 
-    /// The same; a bundle, or a message that is about many entries, is only begun to be carried out ([`Datapath::is_busy`]).
+    /// Begins to handle a controller's message. Unlike [`Datapath::handle`], this only starts a bundle's commit or a
+    /// message about many entries: while [`Datapath::is_busy`], the caller must continue it with [`Datapath::go_on`].
     pub fn begin(
         &mut self,
         now: Instant,
@@ -287,37 +293,38 @@ impl Datapath {
         pool: &mut FramePool,
         out: &mut Output,
     ) {
-        // What is begun comes first.
+        // Finish earlier work first, because messages take effect in order.
         self.finish_commit(now, pool, out);
         self.generation += 1;
         agent::handle(self, now, channel, message, pool, out);
     }
 
-    /// Applies a flow-mod from configuration or tests, in the manner of 1.3. Nobody is told of entries it removes, and its
-    /// buffer is not looked at.
+    /// Applies a flow-mod from configuration or tests, interpreted as in version 1.3. Sends no flow-removed messages
+    /// for the entries it removes, and ignores its buffer id.
     ///
     /// # Errors
-    /// As the agent would answer.
+    /// The error that the agent would reply with.
     pub fn flow_mod(&mut self, now: Instant, flow: &FlowMod) -> Result<(), ErrorType> {
         self.tables().apply_whole(now, flow, Manner::of(flow, Version::V13), &mut Vec::new())
     }
 
-    /// Applies a group-mod from configuration or tests, in the manner of 1.3; channels are told of flow entries that go with
-    /// their group.
+    /// Applies a group-mod from configuration or tests, interpreted as in version 1.3. Channels get flow-removed
+    /// messages for flow entries removed together with their group.
     ///
     /// # Errors
-    /// As the agent would answer.
+    /// The error that the agent would reply with.
     pub fn group_mod(&mut self, now: Instant, change: &GroupMod, out: &mut Output) -> Result<(), ErrorType> {
         self.change_groups(now, change, Version::V13, out)?;
         self.finish_sweep(now, out);
         Ok(())
     }
 
-    /// Removes entries whose time is up, at most a bounded number per call, and goes on with what makes lookups fast; says when to
-    /// call again at the latest (at once, if there may be more).
+    /// Removes expired state (flow entries, buffered packets, learned addresses, unfinished multipart requests and
+    /// bundles), a bounded number of items per call, and continues pending work on the tables' indexes. Returns the
+    /// time of the next call at the latest, which is `now` if there may be more to do.
     pub fn expire(&mut self, now: Instant, out: &mut Output) -> Option<Instant> {
         let mut gone = Vec::new();
-        // Entries that a bundle may yet bring back do not end meanwhile.
+        // While a bundle is being committed no entry expires, because undoing the bundle may restore it.
         let mut entries = if self.is_busy() { Some(now) } else { self.tables().expire(now, EXPIRE_MOST, &mut gone) };
         let all = self.tables.iter_mut().fold(self.timers.give_back(), |all, table| table.give_back() & all);
         if !all {
@@ -334,7 +341,7 @@ impl Datapath {
         [entries, buffers, learned, parts, bundles, shapes].into_iter().flatten().min()
     }
 
-    /// Goes on with what makes lookups fast, in one table; says when to call again, if there is more to do.
+    /// Continues pending work on the index of one table. Returns the time of the next call if there is more to do.
     fn settle_tables(&mut self, now: Instant) -> Option<Instant> {
         let mut next = None::<Instant>;
         for at in self.tables.iter_mut().filter_map(|table| table.settle(now)) {
@@ -343,37 +350,40 @@ impl Datapath {
                 break;
             }
         }
-        // Not at once: packets come first.
+        // Not at once, because packets have priority.
         next.map(|at| at.max(now + SETTLE_EVERY))
     }
 
-    /// Counters of a port, from the engine's, right before they are asked for.
+    /// Sets a port's counters. The engine calls this right before the counters are read.
     pub fn set_port_counters(&mut self, port: PortNo, counters: PortCounters) {
         self.plane.ports.set_counters(port, counters);
     }
 
-    /// The queues of a port, from the engine's, right before they are asked for.
+    /// Sets a port's queues. The engine calls this right before the queues are read.
     pub fn set_port_queues(&mut self, port: PortNo, queues: PortQueues) {
         self.plane.ports.set_queues(port, queues);
     }
 
-    /// Flow entries that the action `learn` could not add since the start: their table was full, or is not there.
+    /// Returns the number of flow entries since the start that a `learn` action could not add because their table is
+    /// full or does not exist.
     pub fn learn_failures(&self) -> u64 {
         self.plane.learn_failures
     }
 
-    /// Drops by reason since the start.
+    /// Returns the dropped packets since the start, by reason. Packets dropped in [`Datapath::forward`] count in
+    /// [`Worker::drops`].
     pub fn drops(&self) -> Drops {
         self.plane.drops
     }
 
-    /// What would happen to a packet: tables, entries, actions, outputs; changes nothing (no counters, no learning).
+    /// Traces a frame that arrives on `in_port` through the pipeline: tables, entries, actions and outputs. Changes
+    /// nothing: no counters, no learning.
     pub fn trace(&self, now: Instant, in_port: PortNo, frame: &[u8]) -> Trace {
         trace::trace(self, now, in_port, frame)
     }
 
-    /// How long the steps of [`Datapath::trace`] take, repeated until `budget` cycles of [`weir_memory::cycles`] are used up, at least
-    /// once; changes nothing.
+    /// Measures the steps of [`Datapath::trace`]. Repeats the trace until `budget` cycles of [`weir_memory::cycles`]
+    /// have passed, at least once. Changes nothing.
     pub fn time_trace(&self, now: Instant, in_port: PortNo, frame: &[u8], budget: u64) -> TraceCycles {
         trace::time(self, now, in_port, frame, budget)
     }
@@ -396,12 +406,12 @@ impl Datapath {
         }
     }
 
-    /// Sends a message of the switch's own accord to channels.
+    /// Appends an asynchronous message for each of the channels.
     fn tell<'a>(channels: impl Iterator<Item = &'a channels::Channel>, body: &Body, out: &mut Output) {
         out.messages.extend(channels.map(|channel| (channel.id, Message { xid: 0, body: body.clone() })));
     }
 
-    /// What hangs on a port follows its change, and channels are told.
+    /// Updates the groups that watch a port after its change, and sends a port-status message to the channels.
     fn port_changed(&mut self, reason: PortStatusReason, desc: PortDesc, out: &mut Output) {
         self.groups.follow(&self.plane.ports);
         let channels = self.plane.channels.that(|channel| channel.wants_port_status(reason as u32));

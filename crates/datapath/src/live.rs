@@ -1,4 +1,4 @@
-//! The effects of packets in the live switch: counters, frames to send, messages to controllers.
+//! Performs the effects of packets in the live switch: counters, frames to send, messages to controllers.
 use crate::action_set::ActionSet;
 use crate::buffers::Buffers;
 use crate::channels::{Channel, Channels};
@@ -24,26 +24,26 @@ use weir_packet::offload::WireSize;
 use weir_packet::{Field, Frame, FramePool, offload};
 use weir_units::Instant;
 
-/// What packets change: everything but the tables.
+/// State that packets change: everything except the tables.
 #[derive(Debug)]
 pub(crate) struct Plane {
     pub(crate) ports: Ports,
-    /// By group.
+    /// Counters of the groups.
     pub(crate) groups: GroupCounters,
     pub(crate) drops: Drops,
     pub(crate) learned: Learned,
     pub(crate) buffers: Buffers,
     pub(crate) channels: Channels,
-    /// Flow entries that packets made, to be added once the batch is through.
+    /// Flow entries made by `learn` actions, added after the batch.
     pub(crate) to_learn: Vec<FlowMod>,
-    /// Those that could not be added.
+    /// Number of learned flow entries that could not be added.
     pub(crate) learn_failures: u64,
     pub(crate) meters: Meters,
-    /// The first table for egress, if there is one (OpenFlow 1.5.1, 5.1).
+    /// The first egress table, if there is one (OpenFlow 1.5.1, 5.1).
     pub(crate) first_egress: Option<u8>,
 }
 
-/// The live switch while it handles a batch or a message.
+/// Access to the live switch while it handles a batch or a message.
 pub(crate) struct Live<'a> {
     pub(crate) now: Instant,
     pub(crate) tables: &'a [FlowTable],
@@ -51,9 +51,9 @@ pub(crate) struct Live<'a> {
     pub(crate) plane: &'a mut Plane,
     pub(crate) pool: &'a mut FramePool,
     pub(crate) out: &'a mut Output,
-    /// Where the last output's port is in `out.frames`: packets of a batch often leave together.
+    /// Index in `out.frames` of the last output's port, because packets of a batch often leave by the same port.
     last: usize,
-    /// Where the names of entries that packets meet are written down, if somebody asks.
+    /// Receives the stamps of the entries that packets match, if the caller asked for them.
     met: Option<&'a mut Vec<u64>>,
 }
 
@@ -69,12 +69,12 @@ impl<'a> Live<'a> {
         Live { now, tables, groups, plane, pool, out, last: 0, met: None }
     }
 
-    /// The same, writing down the names of entries that packets meet.
+    /// Returns `self` with a list that records the stamps of the entries that packets match.
     pub(crate) fn noting(self, met: &'a mut Vec<u64>) -> Live<'a> {
         Live { met: Some(met), ..self }
     }
 
-    /// Offers a packet to the channels that `wants` picks; each says how many bytes it gets at most.
+    /// Offers a packet to the channels for which `wants` returns a number: the maximum number of bytes to send.
     fn offer_to(
         &mut self,
         packet: &Packet,
@@ -97,7 +97,7 @@ impl<'a> Live<'a> {
         }
         let mut copy = self.pool.copy(packet.frame);
         meter::remark_frame(&mut copy, raised);
-        // A controller cannot finish what a sender left to the port.
+        // Offloads are finished first, because a controller cannot finish what the sender left to the port.
         let mut finished = Vec::new();
         if !offload::finish(copy, self.pool, &mut finished) {
             return Err(DropReason::BadOffload);
@@ -110,7 +110,7 @@ impl<'a> Live<'a> {
         result
     }
 
-    /// Sends a packet-in to each channel that is within its limit; an error if none is.
+    /// Sends a packet-in to each channel that is within its rate limit. Returns an error if there is none.
     fn offer(
         &mut self,
         packet: &Packet,
@@ -131,7 +131,7 @@ impl<'a> Live<'a> {
         result
     }
 
-    /// Sends one packet-in. The packet is kept unless the channel asked for all of it.
+    /// Sends one packet-in. The packet is buffered unless the channel asked for all of it.
     fn packet_in(
         &mut self,
         packet: &Packet,
@@ -144,7 +144,7 @@ impl<'a> Live<'a> {
             None
         } else {
             let mut copy = self.pool.copy(frame);
-            // The controller's actions begin anew.
+            // The controller's later actions start with the default queue.
             copy.queue = DEFAULT_QUEUE;
             self.plane.buffers.keep(self.now, channel, packet.in_port, copy, self.pool)
         };
@@ -173,8 +173,9 @@ impl<'a> Live<'a> {
 }
 
 impl Live<'_> {
-    /// Reason of a packet-in as the channel's version has it. 1.0 has no table-miss entries: a packet that any entry sends to
-    /// the controller was "explicitly output to controller" (OpenFlow 1.0.0, 5.4.1), one that finds no entry has no cookie.
+    /// Returns the reason of a packet-in as the channel's version defines it. Version 1.0 has no table-miss entries:
+    /// any entry that sends a packet to the controller means "explicitly output to controller" (OpenFlow 1.0.0,
+    /// 5.4.1). A packet without an entry has no cookie.
     fn reason(&self, channel: ChannelId, origin: Origin) -> PacketInReason {
         let is_v10 = self.plane.channels.get(channel).is_some_and(|channel| channel.version == Version::V10);
         let has_entry = origin.cookie != NO_COOKIE;
@@ -186,16 +187,17 @@ impl Live<'_> {
     }
 }
 
-/// Flow entries that the packets of one batch make at most.
+/// Maximum number of flow entries that the packets of one batch may learn.
 pub(crate) const MAX_TO_LEARN: usize = 1024;
 
-/// Most bytes of a packet in a packet-in: the message has at most 64 KiB, its header and match included.
+/// Maximum number of bytes of a packet in a packet-in, because a message has at most 64 KiB including header and
+/// match.
 const MAX_PACKET_IN: usize = 65_535 - 128;
 
-/// Pipeline fields that a packet-in does not say here: the port is said anyway, the others nobody may know.
+/// Pipeline fields left out of a packet-in: the input port is added separately, the others are not for controllers.
 const UNTOLD: [Field; 3] = [Field::InPort, Field::InPhyPort, Field::ActsetOutput];
 
-/// The fields that travel with a packet (OpenFlow 1.3.5, 7.4.1): those that are zero are left out.
+/// Returns the packet's pipeline fields for a packet-in (OpenFlow 1.3.5, 7.4.1). Fields that are zero are left out.
 fn pipeline_fields(packet: &Packet) -> Match {
     let in_port = Match::any().with(Field::InPort, packet.in_port.0);
     let wanted = |field: &Field| field.is_pipeline() && !field.is_alias() && !UNTOLD.contains(field);
@@ -271,8 +273,8 @@ impl Effects for Live<'_> {
         self.offer_to(packet, origin, &[], |channel| (channel.nicira.id == 0).then_some(max_len))
     }
 
-    /// Only 1.0 sends packets without an entry to the controller; 1.3 wants a table-miss entry for that. With channels of both
-    /// versions, those of 1.0 get them: what Open vSwitch does.
+    /// Punts a table miss. Only version 1.0 sends packets without an entry to the controller; version 1.3 needs a
+    /// table-miss entry. With channels of both versions only those of 1.0 get the packet, as in Open vSwitch.
     #[cold]
     fn punt_miss(&mut self, packet: &Packet, table: u8) -> Result<(), DropReason> {
         let origin = Origin { table, cookie: NO_COOKIE, reason: PacketInReason::NoMatch };

@@ -1,8 +1,8 @@
-//! Output NORMAL: a learning bridge with VLANs, every port a trunk (IEEE 802.1Q-2018, 8.7 and 8.8).
+//! Output NORMAL: a learning bridge with VLANs, with every port as a trunk (IEEE 802.1Q-2018, 8.7 and 8.8).
 //!
-//! Addresses age after [`MAX_AGE`]. There are at most `max` of them; when there is no more room, one not heard for long makes it:
-//! they are gone through in order of learning, and those heard since get a second chance, so that neither learning nor
-//! making room ever looks at all of them.
+//! Addresses expire after [`MAX_AGE`], and there are at most `max` of them. If there is no room for another, the
+//! table forgets the address learned first. An address heard since then gets a second chance. So neither learning nor
+//! making room examines all addresses at once.
 use foldhash::{HashMap, HashMapExt};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use weir_openflow::model::PortNo;
 use weir_packet::{Field, FlowKey};
 use weir_units::Instant;
 
-/// How long an address is known without being heard (IEEE 802.1Q-2018, 8.8.3: ageing time).
+/// Maximum time an address is kept without being heard (IEEE 802.1Q-2018, 8.8.3: ageing time).
 pub(crate) const MAX_AGE: Duration = Duration::from_secs(300);
 
-/// A station in a VLAN: id above, address in the low 48 bits.
+/// A station in a VLAN: the VLAN id from bit 48 upwards, the address in the low 48 bits.
 type Station = u64;
 
 #[derive(Debug, Clone, Copy)]
@@ -22,35 +22,35 @@ struct Heard {
     at: Instant,
 }
 
-/// See the module's page.
+/// The learned addresses, with the ports they were heard on.
 #[derive(Debug)]
 pub(crate) struct Learned {
     stations: HashMap<Station, Heard>,
-    /// Every station once (some no longer known), with when it was last known to be heard.
+    /// Each station once (some already forgotten), with the last time recorded for it here.
     order: VecDeque<(Instant, Station)>,
     max: usize,
 }
 
-/// Where NORMAL sends a packet.
+/// Destination of a packet output to NORMAL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Forward {
-    /// To this port; not if the packet came in there.
+    /// This port, unless the packet arrived there.
     To(PortNo),
-    /// To every port but the one it came in on.
+    /// Every port except the packet's input port.
     Flood,
-    /// Nowhere: its destination is reserved for protocols of the link (IEEE 802.1Q-2018, 8.6.3).
+    /// None: the destination address is reserved for protocols of the link (IEEE 802.1Q-2018, 8.6.3).
     Reserved,
-    /// Somebody else goes on with a copy of it.
+    /// Deferred: a copy of the packet is processed later.
     Later,
 }
 
 impl Learned {
-    /// Knows at most `max` stations.
+    /// Returns an empty table for at most `max` stations.
     pub(crate) fn new(max: usize) -> Learned {
         Learned { stations: HashMap::new(), order: VecDeque::new(), max }
     }
 
-    /// Learns from where a packet comes.
+    /// Learns the source address of a packet.
     pub(crate) fn learn(&mut self, now: Instant, in_port: PortNo, key: &FlowKey) {
         const GROUP: u64 = 1 << 40;
         let station = station(key, Field::EthSrc);
@@ -69,7 +69,7 @@ impl Learned {
         self.order.push_back((now, station));
     }
 
-    /// Where a packet goes.
+    /// Returns the destination of a packet.
     pub(crate) fn forward(&self, now: Instant, key: &FlowKey) -> Forward {
         const RESERVED: u64 = 0x0180_c200_0000;
         let address = address(key, Field::EthDst);
@@ -82,13 +82,14 @@ impl Learned {
         }
     }
 
-    /// Forgets what was heard on a port.
+    /// Forgets all addresses heard on a port.
     pub(crate) fn forget_port(&mut self, port: PortNo) {
         self.stations.retain(|_, heard| heard.port != port);
         self.order.retain(|(_, station)| self.stations.contains_key(station));
     }
 
-    /// Forgets stations not heard for [`MAX_AGE`], looking at no more than `most`; says when to look again.
+    /// Forgets stations not heard for [`MAX_AGE`], examining at most `most` stations. Returns the time of the next
+    /// call.
     pub(crate) fn expire(&mut self, now: Instant, most: usize) -> Option<Instant> {
         for _ in 0..most {
             let (at, station) = *self.order.front()?;
@@ -101,7 +102,7 @@ impl Learned {
         self.order.front().map(|(at, _)| *at + MAX_AGE)
     }
 
-    /// Forgets the station that was learned first and not heard since; ends, since each station gets one second chance.
+    /// Forgets the station learned first and not heard since. Ends because each station gets one second chance.
     fn make_room(&mut self) {
         while self.stations.len() >= self.max {
             let Some((at, station)) = self.order.pop_front() else { return };
@@ -109,7 +110,8 @@ impl Learned {
         }
     }
 
-    /// Puts a station taken from the front of the order to its back, or forgets it.
+    /// Moves a station taken from the front of the order to its back if `keep` is true for it, else forgets the
+    /// station.
     fn keep_if(&mut self, station: Station, keep: impl Fn(&Heard) -> bool) {
         match self.stations.get(&station) {
             Some(heard) if keep(heard) => self.order.push_back((heard.at, station)),
@@ -118,7 +120,7 @@ impl Learned {
     }
 }
 
-/// A packet's source or destination in its VLAN; untagged and priority-tagged packets are in VLAN 0.
+/// Returns a packet's source or destination in its VLAN. Untagged and priority-tagged packets are in VLAN 0.
 fn station(key: &FlowKey, field: Field) -> Station {
     #[expect(clippy::cast_possible_truncation, reason = "13 bits")]
     let vlan = key.get(Field::VlanVid) as u64 & 0xfff;

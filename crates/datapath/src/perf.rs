@@ -1,5 +1,6 @@
-//! Where time goes on a packet's way: cycles by stage, packets in a burst. Measured only while somebody looks: the code with measuring is another
-//! instance of the same generic functions, chosen once for a burst.
+//! Measures where the time of a packet's way goes: cycles per stage, and packets per burst. Measuring costs nothing
+//! while it is off, because the code with measuring is another instance of the same generic functions, chosen once
+//! per burst.
 use crate::shape::describe::{Probes, TableShape};
 use crate::shape::{Lanes, MAX_BURST};
 use crate::{CacheCounts, Datapath};
@@ -7,30 +8,30 @@ use serde::{Deserialize, Serialize};
 use weir_memory::cycles;
 use weir_packet::{FlowKey, Parsed};
 
-/// A part of what a switch's threads do.
+/// A stage of the work of a switch's threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Taking frames from ports.
+    /// Receiving frames from ports.
     Receive,
-    /// Headers to a flow key.
+    /// Parsing headers into a flow key.
     Parse,
-    /// Finding flow entries, and counting at them.
+    /// Finding flow entries and counting at them.
     LookUp,
-    /// Actions, up to the frames being gathered for their ports.
+    /// Running actions, until the frames are collected for their ports.
     Execute,
     /// Handing frames to ports.
     Transmit,
-    /// Controllers' messages, requests, time-outs.
+    /// Handling controllers' messages, requests and time-outs.
     Control,
-    /// Asking ports and finding nothing.
+    /// Polling ports without finding a frame.
     Idle,
     /// Sleeping.
     Sleep,
 }
 
 impl Stage {
-    /// All, in a packet's order.
+    /// All stages, in the order of a packet's way.
     pub const ALL: [Stage; 8] = [
         Stage::Receive,
         Stage::Parse,
@@ -42,7 +43,7 @@ impl Stage {
         Stage::Sleep,
     ];
 
-    /// Its name for people.
+    /// Returns the stage's name for display.
     pub const fn name(self) -> &'static str {
         match self {
             Stage::Receive => "receive",
@@ -57,27 +58,27 @@ impl Stage {
     }
 }
 
-/// What a stage took.
+/// Time and work of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Took {
-    /// Counts of the processor's time stamp counter.
+    /// Cycles spent, counted by the processor's time stamp counter.
     pub cycles: u64,
-    /// How often it was done.
+    /// Number of laps.
     pub times: u64,
-    /// Packets that it was done for.
+    /// Number of packets handled.
     pub packets: u64,
-    /// Counts of the time stamp counter that the longest time took, since the first of those who look now began.
+    /// Cycles of the longest lap since measuring was switched on.
     pub longest: u64,
 }
 
-/// What a thread did while somebody looked.
+/// Measurements of a thread while measuring was on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Perf {
-    /// By stage, in the order of [`Stage::ALL`].
+    /// Time and work by stage, in the order of [`Stage::ALL`].
     pub stages: [Took; Stage::ALL.len()],
-    /// By number of packets: bursts that went through the tables. Larger ones are cut.
+    /// Number of bursts that passed the tables, by number of packets. Larger bursts are split before.
     pub bursts: [u64; MAX_BURST + 1],
-    /// What the verdict cache did, and how it stands.
+    /// Counters and state of the verdict cache.
     pub cache: CacheCounts,
 }
 
@@ -88,7 +89,7 @@ impl Default for Perf {
 }
 
 impl Perf {
-    /// Adds what another part of the thread did; the other has the cache.
+    /// Adds the measurements of another part of the same thread. The cache's counters are taken over from `other`.
     pub fn add(&mut self, other: &Perf) {
         for (own, other) in self.stages.iter_mut().zip(other.stages) {
             own.cycles += other.cycles;
@@ -100,7 +101,7 @@ impl Perf {
         self.cache = other.cache;
     }
 
-    /// What was done since `earlier`, which is of the same thread.
+    /// Returns the measurements since `earlier`, an earlier copy of the same thread's measurements.
     #[must_use]
     pub fn since(&self, earlier: &Perf) -> Perf {
         let mut since = self.clone();
@@ -114,12 +115,12 @@ impl Perf {
         since
     }
 
-    /// What a stage took.
+    /// Returns the time and work of a stage.
     pub fn stage(&self, stage: Stage) -> Took {
         self.stages[stage as usize]
     }
 
-    /// Adds to a stage.
+    /// Adds a lap to a stage.
     pub fn count(&mut self, stage: Stage, cycles: u64, packets: usize) {
         let took = &mut self.stages[stage as usize];
         took.cycles += cycles;
@@ -130,7 +131,8 @@ impl Perf {
 }
 
 impl Datapath {
-    /// The tables that hold entries or saw packets: their classifiers, and what lookups of some packets cost in them.
+    /// Describes the tables that hold entries or had lookups: the classifier, and the cost of looking up the packets
+    /// in `samples`.
     pub fn table_shapes(&self, samples: &[FlowKey]) -> Vec<TableShape> {
         let costs = self.costs(samples);
         let tables = (0_u8..=254).zip(&self.tables).zip(&costs);
@@ -151,15 +153,15 @@ impl Datapath {
         shapes.filter(|shape| shape.entries > 0 || shape.lookups > 0).collect()
     }
 
-    /// By table: what lookups of packets cost, each on its way through the tables. What entries write into packets on that way is left
-    /// out, so this is near the truth, not the truth, behind entries that do.
+    /// Returns the lookup costs of packets by table. Each packet follows its gotos through the tables. Changes that
+    /// entries make to packets on the way are ignored, so the costs in tables after such an entry are approximate.
     fn costs(&self, samples: &[FlowKey]) -> Vec<Vec<u32>> {
         let mut costs = vec![Vec::new(); self.tables.len()];
         for key in samples {
             let mut next = Some(0);
             while let Some((table, at)) = next.and_then(|at| Some((self.tables.get(at)?, at))) {
                 costs[at].extend(table.probes(key));
-                // Later tables only, as compiling has checked: this ends.
+                // The loop ends because goto leads only to later tables, which compiling has checked.
                 next = table.lookup(key).and_then(|(_, entry)| entry.program.goto).map(usize::from);
             }
         }
@@ -167,22 +169,22 @@ impl Datapath {
     }
 }
 
-/// Measures laps of a thread's way while somebody looks; otherwise each lap is a test of a flag.
+/// Measures the laps of a thread's loop while it is on. While it is off, each lap costs a test of a flag.
 #[derive(Debug, Default)]
 pub struct Stopwatch {
     is_on: bool,
     last: u64,
     perf: Perf,
-    /// Some of the packets that came last: one of a burst.
+    /// Flow keys of recent packets, one per burst.
     samples: Vec<FlowKey>,
     next_sample: usize,
 }
 
-/// Packets that are kept to find out with what lookups cost.
+/// Maximum number of recent packets kept to measure lookup costs.
 const MAX_SAMPLES: usize = 256;
 
 impl Stopwatch {
-    /// Begins or ends measuring.
+    /// Switches measuring on or off.
     pub fn watch(&mut self, on: bool) {
         (self.is_on, self.last) = (on, cycles());
         self.perf.stages.iter_mut().for_each(|took| took.longest = 0);
@@ -193,18 +195,18 @@ impl Stopwatch {
         }
     }
 
-    /// Some of the packets that came last, to find out with what lookups cost ([`crate::Datapath::table_shapes`]).
+    /// Returns flow keys of recent packets, to measure lookup costs ([`crate::Datapath::table_shapes`]).
     pub fn samples(&self) -> &[FlowKey] {
         &self.samples
     }
 
-    /// Whether somebody looks.
+    /// Returns true if measuring is on.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// Begins a lap: what was since the last is not counted.
+    /// Begins a lap. The time since the previous lap is not counted.
     #[inline]
     pub fn start(&mut self) {
         if self.is_on {
@@ -212,7 +214,7 @@ impl Stopwatch {
         }
     }
 
-    /// Ends a lap, which counts to a stage, and begins the next.
+    /// Ends a lap, adds it to a stage, and begins the next lap.
     #[inline]
     pub fn lap(&mut self, stage: Stage, packets: usize) {
         if self.is_on {
@@ -227,25 +229,25 @@ impl Stopwatch {
         self.last = now;
     }
 
-    /// What was measured so far.
+    /// Returns the measurements so far.
     pub fn perf(&self) -> &Perf {
         &self.perf
     }
 }
 
-/// Laps within a burst.
+/// Receiver of the laps within a burst.
 pub(crate) trait Laps {
-    /// Packets were parsed, of which some are looked up.
+    /// Called after parsing `packets` frames, of which the packets `looked_up` are looked up next.
     fn parsed(&mut self, parsed: &[Parsed; MAX_BURST], looked_up: Lanes, packets: usize);
-    /// A burst of packets begins.
+    /// Called at the beginning of a burst.
     fn burst(&mut self, packets: usize);
-    /// Packets were looked up; `counts` says what the verdict cache has done so far.
+    /// Called after the lookup; `counts` returns the verdict cache's counters.
     fn cached(&mut self, counts: impl FnOnce() -> CacheCounts);
-    /// A lap ends.
+    /// Called at the end of a lap.
     fn lap(&mut self, stage: Stage, packets: usize);
 }
 
-/// Nobody looks.
+/// Measuring is off: all calls are empty.
 pub(crate) struct NoLaps;
 
 impl Laps for NoLaps {

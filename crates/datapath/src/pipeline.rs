@@ -1,4 +1,4 @@
-//! A packet's way through the tables (OpenFlow 1.3.5, 5.1 to 5.11).
+//! Runs a packet through the flow tables (OpenFlow 1.3.5, 5.1 to 5.11).
 use crate::DropReason;
 use crate::action_set::ActionSet;
 use crate::burst::Fate;
@@ -13,12 +13,12 @@ use std::ops::ControlFlow;
 use weir_openflow::model::{Action, PacketInReason, PortNo};
 use weir_packet::{Field, Parsed};
 
-/// Runs a packet through `tables` from the first on. `set` is memory to work with.
+/// Runs a packet through `tables`, beginning at the first. `set` is reused memory for the action set.
 ///
 /// 1. Look the packet up in the table.
-/// 2. Without an entry the packet is dropped, unless a controller takes misses.
-/// 3. The entry's instructions, in the specification's order: meter, apply, clear, write, metadata, goto.
-/// 4. Without a goto, the action set is run.
+/// 2. Without an entry (a table miss) drop the packet, or punt it to controllers that take misses.
+/// 3. Run the entry's instructions in the specification's order: meter, apply, clear, write, metadata, goto.
+/// 4. Without a goto, run the action set.
 #[inline]
 pub(crate) fn run(tables: &[FlowTable], packet: &mut Packet, set: &mut ActionSet, fx: &mut impl Effects) {
     set.clear();
@@ -26,7 +26,8 @@ pub(crate) fn run(tables: &[FlowTable], packet: &mut Packet, set: &mut ActionSet
     go_through(tables, 0, packet, set, fx);
 }
 
-/// The same for a packet that was looked up already, and counted, in a table that only gotos led to.
+/// Runs a packet whose lookup is already done and counted: continues at the table and entry of `fate`. Only goto
+/// instructions led to that table, so no earlier action has to be run.
 #[inline]
 pub(crate) fn run_from(
     tables: &[FlowTable],
@@ -46,25 +47,25 @@ pub(crate) fn run_from(
     go_on(tables, fate.table, entry, packet, set, fx);
 }
 
-/// Runs a packet that was output to `port` through the tables from the first for egress on (OpenFlow 1.5.1, 5.1): its action set
-/// begins with that output, and outputs of egress tables leave at once.
+/// Runs a packet that was output to `port` through the egress tables, beginning at `first` (OpenFlow 1.5.1, 5.1). Its
+/// action set initially holds that output; outputs of egress tables leave the switch at once.
 #[cold]
 pub(crate) fn egress(tables: &[FlowTable], first: u8, port: PortNo, packet: &mut Packet, fx: &mut impl Effects) {
     let mut set = ActionSet::default();
-    // An output to where the packet came from is one to IN_PORT.
+    // The input port itself can only be reached through IN_PORT.
     set.write(&[Action::output(if port == packet.in_port { PortNo::IN_PORT } else { port })]);
     packet.note_output(Some(port));
     go_through(tables, first, packet, &mut set, fx);
 }
 
-/// Runs a packet through tables from one on.
+/// Runs a packet through the tables, beginning with the lookup in table `first`.
 #[inline(always)]
 fn go_through(tables: &[FlowTable], first: u8, packet: &mut Packet, set: &mut ActionSet, fx: &mut impl Effects) {
     let entry = look_up(tables, first, packet, fx);
     go_on(tables, first, entry, packet, set, fx);
 }
 
-/// Runs a packet through tables from one on, where `found` is its entry.
+/// Runs a packet through the tables, beginning with the entry `found` of table `first`.
 #[inline(always)]
 fn go_on(
     tables: &[FlowTable],
@@ -76,24 +77,24 @@ fn go_on(
 ) {
     let (mut table, mut found) = (first, found);
     loop {
-        // 2.
+        // Step 2.
         let Some(entry) = found else { return miss(table, packet, fx) };
-        // 3.
+        // Step 3.
         let ControlFlow::Continue(goto) = instructions(entry, table, packet, set, fx) else { return };
-        // Later tables only, as compiling has checked: this ends.
+        // The loop ends because goto leads only to later tables, which compiling has checked.
         let Some(next) = goto else { break };
         table = next;
         found = look_up(tables, table, packet, fx);
     }
-    // 4.
+    // Step 4.
     if !set.is_empty() {
-        // No entry in particular put the output into the set (OpenFlow 1.3.5, 7.4.1).
+        // The action set has no cookie, because several entries may have written it (OpenFlow 1.3.5, 7.4.1).
         let origin = Origin { table, cookie: NO_COOKIE, reason: PacketInReason::Action };
         let _ = execute::run(set.actions(), packet, origin, fx);
     }
 }
 
-/// Looks a packet up in a table (1.).
+/// Looks a packet up in a table (step 1).
 #[inline(always)]
 fn look_up<'a>(
     tables: &'a [FlowTable],
@@ -107,7 +108,8 @@ fn look_up<'a>(
     found.map(|(_, entry)| entry)
 }
 
-/// Runs an entry's instructions; the table that comes next, if any.
+/// Runs an entry's instructions. Returns the number of the next table if there is a goto, and `Break` if the packet
+/// ends here.
 #[inline(always)]
 fn instructions(
     entry: &FlowEntry,
@@ -140,7 +142,7 @@ fn instructions(
     ControlFlow::Continue(program.goto)
 }
 
-/// Runs the instructions that only later tables, or the pipeline's end, see: clear, write, metadata.
+/// Runs the instructions that matter only to later tables or the pipeline's end: clear, write, metadata.
 #[inline(never)]
 fn prepare(program: &Program, packet: &mut Packet, set: &mut ActionSet, fx: &mut impl Effects) {
     if program.clear {
@@ -157,8 +159,8 @@ fn prepare(program: &Program, packet: &mut Packet, set: &mut ActionSet, fx: &mut
     }
 }
 
-/// Looks a packet up in a table as if it had come in on `port`, and runs what is found and what that leads to. Without an
-/// entry nothing happens. The action set is run by whoever began.
+/// Looks a packet up in a table as if it had arrived on `port`, and runs the entry found and the tables it leads to.
+/// A table miss does nothing. The caller runs the action set.
 #[cold]
 pub(crate) fn resubmit(
     tables: &[FlowTable],
@@ -187,11 +189,11 @@ pub(crate) fn resubmit(
     ControlFlow::Continue(())
 }
 
-/// Output TABLE: runs a copy of a packet through the tables from the first on.
+/// Runs a copy of a packet through the tables, beginning at the first (output TABLE).
 #[cold]
 pub(crate) fn again<F: Forwarder>(tables: &[FlowTable], packet: &mut Packet, fx: &mut F) {
     let mut frame = fx.copy(packet.frame);
-    // It was parsed when it came; edits leave at least the Ethernet header.
+    // The original frame could be parsed, and edits leave at least the Ethernet header.
     let Ok(mut parsed) = Parsed::of(&frame, packet.in_port) else {
         return fx.refuse(&mut frame, DropReason::TooShort);
     };

@@ -1,21 +1,22 @@
-//! The ports of a datapath: what controllers see of them, and which of them a packet may leave by.
+//! The ports of a datapath: their descriptions for controllers, and which of them packets may be sent to.
 use crate::{DropReason, PortCounters, PortQueues};
 use foldhash::{HashMap, HashMapExt};
 use weir_openflow::model::port::{PortStats, bits};
 use weir_openflow::model::{PortDesc, PortNo};
 use weir_units::Instant;
 
-/// Most ports of a datapath: OpenFlow 1.0 lists them all in one message of at most 64 KiB, 48 bytes each.
+/// Maximum number of ports of a datapath: OpenFlow 1.0 lists all ports in one message of at most 64 KiB, 48 bytes
+/// each.
 pub const MAX_PORTS: usize = 1024;
 
-/// A port.
+/// A port with its state.
 #[derive(Debug)]
 pub(crate) struct PortState {
     pub(crate) desc: PortDesc,
     counters: PortCounters,
     queues: PortQueues,
     added: Instant,
-    /// Whether packets without Ethernet header may be sent to it.
+    /// True if packets without an Ethernet header may be sent to the port.
     any_packet_type: bool,
 }
 
@@ -23,13 +24,13 @@ pub(crate) struct PortState {
 #[derive(Debug)]
 pub(crate) struct Ports {
     states: HashMap<PortNo, PortState>,
-    /// All numbers, ascending.
+    /// All port numbers, ascending.
     order: Vec<PortNo>,
-    /// Ports that ALL sends to, ascending: usable ones.
+    /// Ports that ALL sends to, ascending: ports that are up and forward.
     all: Vec<PortNo>,
-    /// Ports that FLOOD and NORMAL send to: those of `all` without NO_FLOOD.
+    /// Ports that FLOOD and NORMAL send to: the ports of `all` without NO_FLOOD.
     flood: Vec<PortNo>,
-    /// By small number: whether it may be sent to. Saves most packets the hash.
+    /// Result of [`Ports::may_send`] for small port numbers, indexed by number. Saves most packets the hash lookup.
     small: Vec<Result<(), DropReason>>,
 }
 
@@ -45,7 +46,7 @@ impl Ports {
         self.states.get(&port)
     }
 
-    /// The ports in order of their numbers.
+    /// Returns the ports in order of their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &PortState> {
         self.order.iter().filter_map(|port| self.states.get(port))
     }
@@ -53,7 +54,7 @@ impl Ports {
     /// Adds a port.
     ///
     /// # Errors
-    /// Its number is no port's or taken, or there are too many.
+    /// The number is not a port number or is taken, or there are already [`MAX_PORTS`] ports.
     pub(crate) fn add(&mut self, now: Instant, mut desc: PortDesc) -> Result<(), String> {
         let number = desc.port_no;
         if !number.is_ordinary() && number != PortNo::LOCAL {
@@ -81,14 +82,14 @@ impl Ports {
         Ok(())
     }
 
-    /// Removes a port.
+    /// Removes a port and returns its description.
     pub(crate) fn remove(&mut self, port: PortNo) -> Option<PortDesc> {
         let removed = self.states.remove(&port)?;
         self.relist();
         Some(removed.desc)
     }
 
-    /// Changes a port's description; returns it if that changed anything.
+    /// Changes a port's description. Returns the new description if it differs from the old one.
     pub(crate) fn change(&mut self, port: PortNo, change: impl FnOnce(&mut PortDesc)) -> Option<PortDesc> {
         let state = self.states.get_mut(&port)?;
         let before = state.desc.clone();
@@ -111,20 +112,20 @@ impl Ports {
         }
     }
 
-    /// States whether packets without Ethernet header may be sent to a port.
+    /// Sets whether packets without an Ethernet header may be sent to a port.
     pub(crate) fn take_any_packet_type(&mut self, port: PortNo, any: bool) {
         if let Some(state) = self.states.get_mut(&port) {
             state.any_packet_type = any;
         }
     }
 
-    /// Whether packets without Ethernet header may be sent to a port.
+    /// Returns true if packets without an Ethernet header may be sent to a port.
     #[cold]
     pub(crate) fn takes_any_packet_type(&self, port: PortNo) -> bool {
         self.states.get(&port).is_some_and(|state| state.any_packet_type)
     }
 
-    /// Whether packets that come in on a port are taken.
+    /// Returns an error with the drop reason if packets that arrive on a port are dropped.
     pub(crate) fn may_receive(&self, port: PortNo) -> Result<(), DropReason> {
         let config = self.states.get(&port).ok_or(DropReason::UnknownPort)?.desc.config;
         match config {
@@ -134,7 +135,7 @@ impl Ports {
         }
     }
 
-    /// Whether packets may be sent to a port.
+    /// Returns an error with the drop reason if packets sent to a port are dropped.
     #[inline]
     pub(crate) fn may_send(&self, port: PortNo) -> Result<(), DropReason> {
         match self.small.get(port.0 as usize) {
@@ -148,17 +149,17 @@ impl Ports {
         self.states.get(&port).ok_or(DropReason::UnknownPort)?.may_send()
     }
 
-    /// Whether a port is live (`OFPPS_LIVE`): up and with link, whatever its configuration says of forwarding.
+    /// Returns true if a port is live (`OFPPS_LIVE`): up and with link. Its configuration NO_FWD does not matter.
     pub(crate) fn is_live(&self, port: PortNo) -> bool {
         matches!(self.may_send(port), Ok(()) | Err(DropReason::NoFwd))
     }
 
-    /// Ports that ALL sends to; a packet's input port is to be left out.
+    /// Returns the ports that ALL sends to. The caller leaves out a packet's input port.
     pub(crate) fn all(&self) -> &[PortNo] {
         &self.all
     }
 
-    /// Ports that FLOOD sends to; a packet's input port is to be left out.
+    /// Returns the ports that FLOOD sends to. The caller leaves out a packet's input port.
     pub(crate) fn flood(&self) -> &[PortNo] {
         &self.flood
     }
@@ -184,22 +185,23 @@ impl PortState {
         if self.desc.config & bits::NO_FWD != 0 { Err(DropReason::NoFwd) } else { Ok(()) }
     }
 
-    /// Its queues.
+    /// Returns the port's queues.
     pub(crate) fn queues(&self) -> &PortQueues {
         &self.queues
     }
 
-    /// When it was added.
+    /// Returns the time when the port was added.
     pub(crate) fn added(&self) -> Instant {
         self.added
     }
 
-    /// Whether its packets may go to controllers.
+    /// Returns true if packets that arrive on the port may be punted to controllers.
     pub(crate) fn allows_packet_in(&self) -> bool {
         self.desc.config & bits::NO_PACKET_IN == 0
     }
 
-    /// Its statistics. Alignment errors, CRC errors and collisions are not kept: no port kind of weir learns of them.
+    /// Returns the port's statistics. Alignment errors, CRC errors and collisions read as unavailable, because no
+    /// port kind of weir learns of them.
     pub(crate) fn stats(&self, now: Instant) -> PortStats {
         let (duration_sec, duration_nsec) = crate::table::duration(now, self.added);
         let counters = &self.counters;
@@ -224,7 +226,8 @@ impl PortState {
     }
 }
 
-/// A port is live when it is up and has link (OpenFlow 1.3.5, 7.2.1: `OFPPS_LIVE`).
+/// Sets the live bit of a port that is up and has link, and clears it otherwise (OpenFlow 1.3.5, 7.2.1:
+/// `OFPPS_LIVE`).
 fn set_live(desc: &mut PortDesc) {
     let is_live = desc.config & bits::PORT_DOWN == 0 && desc.state & bits::LINK_DOWN == 0;
     desc.state = desc.state & !bits::LIVE | if is_live { bits::LIVE } else { 0 };

@@ -1,4 +1,5 @@
-//! What an entry does, as the pipeline runs it: its instructions sorted into the order of execution (OpenFlow 1.3.5, 5.9).
+//! Compiles an entry's instructions into the form the pipeline runs: sorted into the order of execution (OpenFlow
+//! 1.3.5, 5.9).
 use crate::edits::Edits;
 use crate::nicira;
 use std::sync::Arc;
@@ -6,32 +7,33 @@ use weir_openflow::model::error::{BadAction, BadInstruction};
 use weir_openflow::model::nicira::NxAction;
 use weir_openflow::model::{Action, ErrorType, GroupId, Instruction, MeterId, PortNo, TableId};
 
-/// Compiled instructions. Entries that do the same share them.
+/// Compiled instructions. Entries with equal instructions share one program.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Program {
-    /// The meter that decides first whether the packet goes on.
+    /// Meter that measures packets first, and may drop them.
     pub(crate) meter: Option<MeterId>,
-    /// Actions run at once; absent and empty differ only in flow statistics.
+    /// Actions run at once. Absent and empty differ only in flow statistics.
     pub(crate) apply: Option<Arc<[Action]>>,
-    /// Whether the action set is emptied, before `write`.
+    /// True if the action set is emptied before `write`.
     pub(crate) clear: bool,
-    /// Actions put into the action set.
+    /// Actions written into the action set.
     pub(crate) write: Option<Arc<[Action]>>,
-    /// New bits of the metadata, and which bits are new.
+    /// New metadata bits, and the mask of the bits that are replaced.
     pub(crate) metadata: Option<(u64, u64)>,
-    /// The table that comes next; without one the action set is run.
+    /// The next table. Without one the action set is run.
     pub(crate) goto: Option<u8>,
-    /// Whether there is something to do between `apply` and `goto`.
+    /// True if there is an instruction between `apply` and `goto`.
     pub(crate) prepares: bool,
-    /// The same in short, if it edits packets and then outputs them to one port.
+    /// The compiled edits and the output port, if the program only edits packets and outputs them to one port.
     pub(crate) edits: Option<Box<(Edits, PortNo)>>,
-    /// Whether `apply` has actions that look packets up in tables.
+    /// True if `apply` has actions that look packets up in tables.
     pub(crate) looks_up: bool,
-    /// Whether packets mostly need the datapath for themselves alone: they go to controllers or NORMAL.
+    /// True if the program punts packets to controllers or outputs to NORMAL, which needs exclusive access to the
+    /// datapath.
     pub(crate) needs_all: bool,
-    /// The groups that it sends to, each once.
+    /// The groups that the actions use, each once.
     groups: Box<[GroupId]>,
-    /// The meters that it uses, each once.
+    /// The meters that the program uses, each once.
     meters: Box<[MeterId]>,
 }
 
@@ -39,7 +41,7 @@ impl Program {
     /// Compiles the instructions of an entry of `table`.
     ///
     /// # Errors
-    /// Instructions that weir does not have, that come twice, or that go to no later table.
+    /// An instruction is not supported, occurs twice, or goes to a table that is not a later one.
     pub(crate) fn compile(list: &[Instruction], table: u8, n_tables: u8) -> Result<Program, ErrorType> {
         let mut program = Program::default();
         for instruction in list {
@@ -56,7 +58,8 @@ impl Program {
                 Instruction::StatTrigger { .. } => return Err(BadInstruction::UnsupInst.into()),
                 Instruction::Experimenter { .. } => return Err(BadInstruction::BadExperimenter.into()),
             };
-            // At most one of each type (OpenFlow 1.3.5, 5.9); versions before 1.4 have no code of their own for it.
+            // At most one instruction of each type is allowed (OpenFlow 1.3.5, 5.9). Versions before 1.4 have no
+            // error code for it.
             if repeated {
                 return Err(BadInstruction::DupInst.into());
             }
@@ -64,7 +67,8 @@ impl Program {
         program.prepares = program.clear || program.write.is_some() || program.metadata.is_some();
         program.looks_up = nicira::looks_up(program.apply.iter().flat_map(|list| list.iter()));
         if program.write.iter().flat_map(|list| list.iter()).any(|action| matches!(action, Action::Nx(_))) {
-            // An action set holds one action of each type, in an order that Nicira's have no place in.
+            // An action set has one action per type in a fixed order, and Nicira's actions have no place in that
+            // order.
             return Err(BadAction::UnsupportedOrder.into());
         }
         let needs_all = program.actions().any(needs_all);
@@ -75,7 +79,7 @@ impl Program {
         Ok(program)
     }
 
-    /// The instructions, in the order they are executed.
+    /// Returns the instructions in the order of execution.
     pub(crate) fn instructions(&self) -> Vec<Instruction> {
         let meter = self.meter.map(Instruction::Meter);
         let apply = self.apply.as_deref().map(|actions| Instruction::ApplyActions(actions.to_vec()));
@@ -86,32 +90,32 @@ impl Program {
         [meter, apply, clear, write, metadata, goto].into_iter().flatten().collect()
     }
 
-    /// Every action, run at once or at the end.
+    /// Returns every action, both of the action list and of the action set.
     pub(crate) fn actions(&self) -> impl Iterator<Item = &Action> {
         self.apply.iter().chain(&self.write).flat_map(|actions| actions.iter())
     }
 
-    /// The groups that it sends to, each once.
+    /// Returns the groups that the actions use, each once.
     pub(crate) fn groups(&self) -> &[GroupId] {
         &self.groups
     }
 
-    /// The meters that it uses, each once.
+    /// Returns the meters that the program uses, each once.
     pub(crate) fn meters(&self) -> &[MeterId] {
         &self.meters
     }
 
-    /// Whether it uses a meter, any meter with [`MeterId::ALL`].
+    /// Returns true if the program uses the meter, or any meter if `meter` is [`MeterId::ALL`].
     pub(crate) fn is_metered_by(&self, meter: MeterId) -> bool {
         self.meters.contains(&meter) || meter == MeterId::ALL && !self.meters.is_empty()
     }
 
-    /// Whether some action sends to a group, to any group with [`GroupId::ALL`].
+    /// Returns true if an action sends to the group, or to any group if `group` is [`GroupId::ALL`].
     pub(crate) fn sends_to(&self, group: GroupId) -> bool {
         self.groups.contains(&group) || group == GroupId::ALL && !self.groups.is_empty()
     }
 
-    /// Whether some action outputs to `port`.
+    /// Returns true if an action outputs to the port `wanted`.
     pub(crate) fn outputs_to(&self, wanted: PortNo) -> bool {
         self.actions().any(|action| match action {
             Action::Output { port, .. } | Action::Enqueue { port, .. } => *port == wanted,

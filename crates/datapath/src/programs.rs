@@ -1,34 +1,36 @@
-//! Programs that entries share: of equal ones there is one in memory, so that a million entries that output to a few ports keep a few
-//! programs and a pointer each.
+//! Shares programs between entries: equal programs exist once in memory, so that a million entries that output to a
+//! few ports need a few programs and a pointer each.
 //!
-//! Programs that no entry has any more go in small steps, a few for each flow-mod and each entry that goes.
+//! Programs without an entry are removed in small steps, a few for each flow-mod and each removed entry.
 use crate::program::Program;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-/// Programs to choose from; beyond them, programs are not shared. Where there are so many they mostly differ.
+/// Maximum number of programs in the pool. Beyond it programs are not shared, because that many programs mostly
+/// differ.
 const MOST: usize = 1 << 16;
-/// With so many there is made room for all at once: later, making room means moving tens of thousands, which packets would wait for.
+/// At this number the pool allocates room for [`MOST`] programs at once. Growing later would move tens of thousands,
+/// which packets would wait for.
 const FEW: usize = 1024;
-/// Programs looked at in a step, whether they are still in use: more than one comes with a flow-mod.
+/// Programs examined per step: more than one, because each flow-mod may add one.
 const STEP: usize = 2;
 
-/// See the module's page.
+/// The pool of shared programs.
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
-    /// With their hashes.
+    /// The programs with their hashes.
     all: Vec<(u64, Arc<Program>)>,
-    /// Where in `all` they are, by their hashes.
+    /// Indexes into `all`, by hash.
     places: HashTable<usize>,
     hasher: RandomState,
-    /// Where the next step begins.
+    /// Index at which the next step begins.
     next: usize,
 }
 
 impl Programs {
-    /// A program equal to this one, shared with the other entries that have it.
+    /// Returns a shared program equal to `program`.
     pub(crate) fn share(&mut self, program: Program) -> Arc<Program> {
         self.step();
         let hash = self.hasher.hash_one(&program);
@@ -47,7 +49,7 @@ impl Programs {
         program
     }
 
-    /// Looks at a few programs and lets those go that nothing else has.
+    /// Examines a few programs and removes those that no entry uses.
     pub(crate) fn step(&mut self) {
         for _ in 0..STEP.min(self.all.len()) {
             match self.all.get(self.next) {

@@ -1,35 +1,37 @@
-//! Things at places with numbers, in pieces of memory that never move and go back as soon as they are empty: a million things come and
-//! go without anything being copied. Low places are filled first, so that what stays of many lies close together.
+//! A store of elements at numbered places, in pieces of memory that never move and are freed as soon as they are
+//! empty. A million elements can be added and removed without copying. Low places are filled first, so that remaining
+//! elements lie close together.
 use std::collections::BTreeSet;
 use std::ops::Range;
 use weir_memory::{Pieces, prefetch};
 
-/// Places of a piece.
+/// Number of places per piece.
 const PIECE: usize = 256;
 
-/// Pieces of a span: its places are what two megabytes of an array have that has 32 bytes for each.
+/// Number of pieces per span. The places of a span correspond to two megabytes of an array with 32 bytes per place.
 const SPAN: usize = 256;
 
-/// Pieces at the end that are forgotten when one is emptied: more than one, so that none stay behind for long.
+/// Maximum number of missing pieces at the end forgotten when a piece is emptied: more than one, so that they do not
+/// accumulate.
 const MAX_FORGOTTEN: usize = 16;
 
-/// See the module's page.
+/// A store of elements at numbered places.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     pieces: Pieces<Piece<T>>,
-    /// Pieces with room, those that are not there included.
+    /// Numbers of the pieces with a free place, including pieces that are not allocated.
     with_room: BTreeSet<u32>,
     len: usize,
-    /// By span: how many pieces of it are there.
+    /// Number of allocated pieces in each span.
     spans: Vec<u16>,
-    /// Spans that have been emptied, to be told.
+    /// Spans that were emptied and not yet returned by [`Slab::vacated`].
     vacated: Vec<usize>,
 }
 
 #[derive(Debug)]
 struct Piece<T> {
     places: [Place<T>; PIECE],
-    /// The first free place; [`PIECE`] if there is none.
+    /// The first free place, or [`PIECE`] if there is none.
     free: u16,
     used: u16,
 }
@@ -37,7 +39,7 @@ struct Piece<T> {
 #[derive(Debug)]
 enum Place<T> {
     Taken(T),
-    /// The next free place of the piece.
+    /// The next free place of the piece, or [`PIECE`].
     Free(u16),
 }
 
@@ -52,12 +54,12 @@ impl<T> Slab<T> {
         self.len
     }
 
-    /// Number of places, free ones included.
+    /// Returns the number of places, including free ones.
     pub(crate) fn n_places(&self) -> usize {
         self.pieces.len() * PIECE
     }
 
-    /// What is at a place.
+    /// Returns the element at a place.
     #[inline]
     pub(crate) fn get(&self, place: u32) -> Option<&T> {
         match &self.pieces.get(place as usize / PIECE)?.places[place as usize % PIECE] {
@@ -66,14 +68,14 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Begins to fetch what is at a place.
+    /// Prefetches the element at a place.
     pub(crate) fn fetch(&self, place: u32) {
         if let Some(piece) = self.pieces.get(place as usize / PIECE) {
             prefetch(&piece.places, place as usize % PIECE);
         }
     }
 
-    /// What is at a place, to be changed.
+    /// Returns the element at a place, mutably.
     #[inline]
     pub(crate) fn get_mut(&mut self, place: u32) -> Option<&mut T> {
         match &mut self.pieces.get_mut(place as usize / PIECE)?.places[place as usize % PIECE] {
@@ -82,17 +84,17 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The place where the next thing goes.
+    /// Returns the place where [`Slab::insert`] puts the next element.
     pub(crate) fn next_place(&self) -> u32 {
         let number = self.with_room.first().map_or(self.pieces.len(), |number| *number as usize);
         let free = self.pieces.get(number).map_or(0, |piece| piece.free);
         u32::try_from(number * PIECE).unwrap_or(u32::MAX) + u32::from(free)
     }
 
-    /// Puts something at a free place; says which.
+    /// Inserts an element at a free place and returns the place.
     ///
     /// # Panics
-    /// There are more things than numbers of 32 bits: callers limit them.
+    /// There are more elements than a 32-bit number can count; callers limit them.
     pub(crate) fn insert(&mut self, thing: T) -> u32 {
         let number = self.with_room.first().copied().unwrap_or_else(|| {
             let number = u32::try_from(self.pieces.len()).expect("fewer things than numbers");
@@ -112,7 +114,7 @@ impl<T> Slab<T> {
         u32::try_from(number as usize * PIECE).expect("fewer things than numbers") + u32::from(at)
     }
 
-    /// Puts something back at a place that it was taken from and that is free.
+    /// Inserts an element at the free place that it was removed from.
     pub(crate) fn put_back(&mut self, place: u32, thing: T) {
         let number = place as usize / PIECE;
         self.with_room.extend((self.pieces.len()..=number).filter_map(|number| u32::try_from(number).ok()));
@@ -127,7 +129,7 @@ impl<T> Slab<T> {
         self.len += 1;
     }
 
-    /// Takes what is at a place.
+    /// Removes the element at a place and returns it.
     pub(crate) fn remove(&mut self, place: u32) -> Option<T> {
         let number = place as usize / PIECE;
         let piece = self.pieces.get_mut(number)?;
@@ -148,7 +150,7 @@ impl<T> Slab<T> {
         Some(thing)
     }
 
-    /// What is at the first `most` places from one on, places that are free left out.
+    /// Returns the elements at the places `from..from + most`, with their places. Free places are left out.
     pub(crate) fn places(&self, from: usize, most: usize) -> impl Iterator<Item = (u32, &T)> {
         let end = from.saturating_add(most).min(self.n_places());
         let mut at = from;
@@ -168,8 +170,8 @@ impl<T> Slab<T> {
         })
     }
 
-    /// The last thing below the place `end`, which becomes its place, or 0 if there is none. Takes one off `most` for each place and each
-    /// empty piece looked at, and looks at no more.
+    /// Finds the last element below the place `end` and sets `end` to its place, or to 0 if there is none. Decrements
+    /// `most` for each place and each missing piece examined, and stops at zero.
     pub(crate) fn last_below(&self, end: &mut u32, most: &mut usize) -> Option<&T> {
         *end = (*end).min(u32::try_from(self.n_places()).unwrap_or(u32::MAX));
         while *end > 0 && *most > 0 {
@@ -187,12 +189,14 @@ impl<T> Slab<T> {
         None
     }
 
-    /// Gives back memory of things that went, a few pieces at a time: nobody waits for thousands. Whether that was all.
+    /// Frees the memory of removed elements, a few pieces per call, because freeing thousands at once would take
+    /// long. Returns true if no more is left to free.
     pub(crate) fn give_back(&mut self) -> bool {
         self.shorten() & self.pieces.give_back()
     }
 
-    /// Takes note of a range of places that was emptied since this was asked last and is empty, with all that is empty around it.
+    /// Returns a range of places that was emptied since the last call and still is empty, extended by adjacent empty
+    /// spans.
     pub(crate) fn vacated(&mut self) -> Option<Range<usize>> {
         let is_empty = |span: usize| self.spans.get(span).is_none_or(|count| *count == 0);
         let span = loop {
@@ -206,12 +210,12 @@ impl<T> Slab<T> {
         Some(first * SPAN * PIECE..end * SPAN * PIECE)
     }
 
-    /// States that what was to be done about a range of places has not all been done.
+    /// States that a range returned by [`Slab::vacated`] has not been handled completely. It will be returned again.
     pub(crate) fn is_still_vacated(&mut self, places: &Range<usize>) {
         self.vacated.push(places.start / (SPAN * PIECE));
     }
 
-    /// A piece, made if it is not there.
+    /// Returns a piece, allocated if it is missing.
     fn piece(&mut self, number: usize) -> &mut Piece<T> {
         if self.pieces.get(number).is_none() {
             if self.spans.len() <= number / SPAN {
@@ -238,7 +242,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Forgets pieces at the end that are not there, a few at a time. Whether that is all.
+    /// Forgets missing pieces at the end, a few per call. Returns true if no more is left to forget.
     fn shorten(&mut self) -> bool {
         for _ in 0..MAX_FORGOTTEN {
             if !self.pieces.forget_last() {
@@ -256,7 +260,7 @@ impl<T> Piece<T> {
         Piece { places, free: 0, used: 0 }
     }
 
-    /// Takes a place out of the list of free ones.
+    /// Removes a place from the list of free ones.
     fn take_free(&mut self, at: u16) {
         let Place::Free(next) = self.places[usize::from(at)] else { return };
         if self.free == at {

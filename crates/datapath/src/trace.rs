@@ -1,4 +1,5 @@
-//! What would happen to a packet, written down instead of done; and how long each step takes.
+//! Traces a packet through the pipeline: records the effects instead of performing them, or measures the time of each
+//! step.
 mod time;
 
 pub use time::{TraceCycles, TraceTimes};
@@ -27,94 +28,94 @@ use weir_packet::offload::WireSize;
 use weir_packet::{Field, FlowKey, FlowMask, Frame, Parsed, key::WORDS};
 use weir_units::Instant;
 
-/// What happened to a traced packet; `Display` for people, `Serialize` for programs.
+/// Trace of a packet; `Display` for people, `Serialize` for programs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trace {
-    /// The packet's fields that are not zero, in the form flow dumps have.
+    /// The packet's fields that are not zero, in the syntax of flow dumps.
     pub packet: String,
-    /// What happened, in order.
+    /// The steps, in order.
     pub steps: Vec<TraceStep>,
-    /// Ports that it, or a copy of it, was sent to.
+    /// Ports that the packet, or a copy of it, was sent to.
     pub outputs: Vec<PortNo>,
-    /// Whether controllers were given it.
+    /// True if the packet was punted to controllers.
     pub to_controller: bool,
-    /// Why it, or a copy of it, was dropped.
+    /// Reasons why the packet, or a copy of it, was dropped.
     pub drops: Vec<DropReason>,
-    /// How long it took, if that was measured.
+    /// Times of the steps, if they were measured.
     pub times: Option<TraceTimes>,
 }
 
-/// One thing that happened to a traced packet.
+/// A step of a traced packet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceStep {
-    /// It was looked up in a table and matched an entry.
+    /// Lookup in a table that matched an entry.
     Matched {
         /// The table.
         table: u8,
-        /// The entry, in the form flow dumps have.
+        /// The entry, in the syntax of flow dumps.
         entry: String,
     },
-    /// It was looked up in a table and matched nothing.
+    /// Lookup in a table without a matching entry.
     Missed {
         /// The table.
         table: u8,
     },
-    /// It was forwarded as in a switch without controller.
+    /// Forwarding as in a switch without controller.
     Standalone,
-    /// A meter measured it, or a packet for controllers, as it stands at this moment.
+    /// Measurement by a meter with its present state, of the packet or of its punt to controllers.
     Metered {
         /// The meter.
         meter: MeterId,
-        /// What it does with the packet.
+        /// The meter's verdict on the packet.
         verdict: String,
     },
-    /// An action was run.
+    /// Execution of an action.
     Action(String),
-    /// It, or a copy, took a bucket of a group.
+    /// Execution of a group's bucket on the packet or a copy.
     Bucket {
         /// The group.
         group: GroupId,
-        /// Its type: `all`, `select`, `indirect` or `ff`.
+        /// The group's type: `all`, `select`, `indirect` or `ff`.
         kind: &'static str,
         /// The bucket's number in the group, from 0.
         bucket: usize,
     },
-    /// It goes to a port, through the egress tables.
+    /// Output to a port through the egress tables.
     Egress {
         /// The port.
         port: PortNo,
     },
-    /// It left.
+    /// Transmission.
     Sent {
         /// The port.
         port: PortNo,
         /// The port's queue, 0 if none was chosen.
         queue: u32,
-        /// Its fields when it left.
+        /// The packet's fields when it left.
         packet: String,
     },
-    /// It went to controllers.
+    /// Punt to controllers.
     Punted {
-        /// Why.
+        /// Reason of the packet-in.
         reason: PacketInReason,
     },
-    /// It, or a copy, was dropped.
+    /// Drop of the packet or a copy.
     Dropped(DropReason),
 }
 
-/// See [`Datapath::trace`].
+/// Traces a frame; see [`Datapath::trace`].
 pub(crate) fn trace(datapath: &Datapath, now: Instant, in_port: PortNo, bytes: &[u8]) -> Trace {
     let mut tracer = Tracer::new(datapath, now, None);
     run(&mut tracer, in_port, &mut Frame::from_bytes(bytes));
     tracer.trace
 }
 
-/// See [`Datapath::time_trace`].
+/// Measures the steps of a trace; see [`Datapath::time_trace`].
 pub(crate) fn time(datapath: &Datapath, now: Instant, in_port: PortNo, bytes: &[u8], budget: u64) -> TraceCycles {
     let end = cycles().saturating_add(budget);
     let mut tracer = Tracer::new(datapath, now, Some(Marks::new()));
-    // The first run fetches what the others find in the cache; it counts if there is no time for another.
+    // The first run fills the processor's caches for the others. It counts only if there is no time for another.
     let mut best = run_timed(&mut tracer, in_port, bytes);
     let mut is_warm = false;
     while cycles() < end {
@@ -154,12 +155,12 @@ fn run(tracer: &mut Tracer<'_>, in_port: PortNo, frame: &mut Frame) {
     packet.finish(tracer);
 }
 
-/// Effects that are written down, or timed.
+/// Effects that are recorded, or timed.
 struct Tracer<'a> {
     datapath: &'a Datapath,
     now: Instant,
     trace: Trace,
-    /// If there, steps are timed instead of written down.
+    /// The stopwatch, if steps are timed instead of recorded.
     marks: Option<Marks>,
 }
 
@@ -176,7 +177,7 @@ impl<'a> Tracer<'a> {
         Tracer { datapath, now, trace, marks }
     }
 
-    /// A step begins.
+    /// Records or times the beginning of a step.
     fn step(&mut self, step: impl FnOnce() -> TraceStep) {
         match &mut self.marks {
             Some(marks) => marks.step(),
@@ -184,7 +185,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Writes down that controllers get a packet, if some of them take it.
+    /// Records a punt if a controller takes the packet, else returns the drop reason.
     fn offer(
         &mut self,
         packet: &Packet,
@@ -284,7 +285,7 @@ impl Effects for Tracer<'_> {
         self.datapath.plane.learned.forward(self.now, packet.key())
     }
 
-    /// Only packet-outs resubmit; none is traced.
+    /// Ignored, because only packet-outs may output to TABLE, and a packet-out is not traced.
     fn resubmit(&mut self, _packet: &mut Packet) {}
 
     fn resubmit_to(&mut self, table: u8, port: PortNo, packet: &mut Packet, set: &mut ActionSet) -> ControlFlow<()> {
@@ -301,7 +302,7 @@ impl Effects for Tracer<'_> {
         self.send_copy(port, &start);
     }
 
-    /// The action says it.
+    /// Ignored, because the step of the action already shows it.
     fn learn(&mut self, _flow: FlowMod) {}
 
     fn group(&mut self, group: GroupId, packet: &mut Packet, origin: Origin) {
@@ -318,7 +319,7 @@ impl Effects for Tracer<'_> {
         self.step(|| TraceStep::Bucket { group: group.id, kind: group.kind.name(), bucket: bucket.bucket() });
     }
 
-    /// What a bucket does is to be read behind the action that led to it.
+    /// False, so that the steps of a bucket follow the action that led to it.
     fn defers(&self) -> bool {
         false
     }
@@ -357,7 +358,7 @@ impl fmt::Display for Trace {
 }
 
 impl Trace {
-    /// A line, behind how long it took.
+    /// Writes a line, preceded by its time if there is one.
     fn line(&self, f: &mut fmt::Formatter<'_>, ns: Option<f64>, text: fmt::Arguments<'_>) -> fmt::Result {
         match (ns, &self.times) {
             (Some(ns), _) => writeln!(f, "{ns:7.1} ns  {text}"),
@@ -385,7 +386,8 @@ impl fmt::Display for TraceStep {
     }
 }
 
-/// The fields of a packet that are not zero, where several share their bits the one that the packet has.
+/// Formats the fields of a packet that are not zero. Of fields that share their bits it takes the one that the packet
+/// has.
 fn fields(key: &FlowKey, wanted: impl Fn(Field) -> bool) -> String {
     let known = Known::new(*key, FlowMask { words: [u64::MAX; WORDS] });
     let has = |field: &Field| {
@@ -395,7 +397,7 @@ fn fields(key: &FlowKey, wanted: impl Fn(Field) -> bool) -> String {
     text::format_match(&there.fold(Match::any(), |fields, field| fields.with(field, key.get(field))))
 }
 
-/// An entry in the form flow dumps have.
+/// Formats an entry in the syntax of flow dumps.
 fn entry_text(entry: &FlowEntry) -> String {
     let matching = text::format_match(&entry.matching.to_match());
     let comma = if matching.is_empty() { "" } else { "," };

@@ -1,67 +1,68 @@
-//! What a datapath is told, and what it tells.
+//! Types of the datapath's interface: configuration, channels, and the output the engine carries out.
 use weir_openflow::Message;
 use weir_openflow::model::PortNo;
 use weir_packet::Frame;
 use weir_units::{Bps, Instant};
 
-/// What a datapath is and its limits.
+/// Identity and limits of a datapath.
 #[derive(Debug, Clone)]
 pub struct DatapathConfig {
-    /// Its number.
+    /// Datapath id.
     pub datapath_id: u64,
-    /// Name shown in descriptions.
+    /// Name shown in description replies.
     pub name: String,
-    /// Number of tables, `1..=254`.
+    /// Number of flow tables, `1..=254`.
     pub n_tables: u8,
-    /// Most entries in each table; beyond it a flow-mod is refused with `OFPFMFC_TABLE_FULL`.
+    /// Maximum number of entries per table. Beyond it a flow-mod is refused with `OFPFMFC_TABLE_FULL`.
     pub max_entries: u32,
-    /// Most groups; beyond it a group-mod is refused with `OFPGMFC_OUT_OF_GROUPS`.
+    /// Maximum number of groups. Beyond it a group-mod is refused with `OFPGMFC_OUT_OF_GROUPS`.
     pub max_groups: u32,
-    /// Most buckets of a group; beyond it a group-mod is refused with `OFPGMFC_OUT_OF_BUCKETS`.
+    /// Maximum number of buckets per group. Beyond it a group-mod is refused with `OFPGMFC_OUT_OF_BUCKETS`.
     pub max_buckets: u32,
-    /// Most buckets of all groups together; beyond it the same.
+    /// Maximum number of buckets of all groups together. Beyond it a group-mod is refused with
+    /// `OFPGMFC_OUT_OF_BUCKETS`.
     pub max_buckets_in_all: u32,
-    /// Packets kept for packet-in at most, for up to ten seconds; the oldest makes room.
+    /// Maximum number of packets buffered for packet-ins, each for up to ten seconds. The oldest is replaced.
     pub n_buffers: u32,
-    /// Learned addresses of output NORMAL at most; the oldest makes room.
+    /// Maximum number of addresses that output NORMAL learns. One not heard lately is replaced.
     pub max_learned: usize,
-    /// Packet-ins for each controller at most; none for no limit.
+    /// Limit of packet-ins for each channel; `None` for no limit.
     pub packet_in_limit: Option<PacketInLimit>,
-    /// How entries are found.
+    /// Method of finding flow entries.
     pub lookup: Lookup,
-    /// Whether what lookups in several tables come to is kept for the next packet of the same flow.
+    /// Use of the verdict cache, which reuses a packet's lookups for later packets of the same flow.
     pub verdict_cache: VerdictCache,
 }
 
-/// How a packet's entry is found. What is found is the same.
+/// Method of finding a packet's flow entry. Both methods find the same entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Lookup {
-    /// In the way that suits each table's entries.
+    /// A classifier chosen to fit each table's entries.
     #[default]
     Adaptive,
-    /// By comparing one entry after the other: the reference, slow with many entries.
+    /// Comparison with one entry after the other: the reference, slow with many entries.
     Linear,
 }
 
-/// Whether each worker keeps what packets' ways through the tables came to, so that the next packets of the same flow need not go them.
-/// What becomes of packets, and what is counted, is the same.
+/// Use of the verdict cache: each worker caches the pipeline's outcome for packets, so that later packets of the same
+/// flow skip the lookups. Verdicts and counters are the same with and without the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum VerdictCache {
-    /// While it pays: found out by trying it now and then.
+    /// Used while it saves time, which occasional trials measure.
     #[default]
     Auto,
-    /// Never.
+    /// Never used.
     Off,
-    /// Always.
+    /// Always used.
     On,
 }
 
-/// How fast packet-ins are sent to each controller; those beyond are dropped and counted.
+/// Rate limit of packet-ins for each channel. Packet-ins beyond it are dropped and counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketInLimit {
     /// Packet-ins per second.
     pub per_second: u32,
-    /// Packet-ins at once, after a time without; none for a second's.
+    /// Maximum number of packet-ins at once after a pause; `None` for the number sent in one second.
     pub burst: Option<u32>,
 }
 
@@ -84,45 +85,47 @@ impl Default for DatapathConfig {
     }
 }
 
-/// A control channel's number, given by the engine, not reused while the datapath lives.
+/// Number of a control channel, assigned by the engine and not reused during the datapath's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChannelId(pub u32);
 
 impl ChannelId {
-    /// The engine's own requests (control socket, embedding program), through [`crate::Datapath::handle`] like a controller's. It
-    /// is always up, speaks 1.3, gets replies and errors but no asynchronous message (packet-in, flow-removed, port-status),
-    /// and does not count as a controller: neither for the fail mode nor for what a table miss does.
+    /// The engine's own requests (control socket, embedding program), handled by [`crate::Datapath::handle`] like a
+    /// controller's. This channel is always up, speaks 1.3, and gets replies and errors but no asynchronous messages
+    /// (packet-in, flow-removed, port-status). It does not count as a controller, neither for the fail mode nor for
+    /// table misses.
     pub const LOCAL: ChannelId = ChannelId(0);
-    /// Channels that the switch listened for have numbers from here on: often short-lived tools (`ovs-ofctl`). They do not
-    /// count for the fail mode, or looking at a standalone switch would stop its forwarding.
+    /// First number of the channels that the switch listened for, which are often short-lived tools (`ovs-ofctl`).
+    /// They do not count as controllers for the fail mode; otherwise inspecting a standalone switch would stop its
+    /// forwarding.
     pub const FIRST_PASSIVE: ChannelId = ChannelId(1 << 31);
 }
 
-/// What the switch does with no controller (OpenFlow 1.3.5, 6.3.3).
+/// Behaviour of the switch without a controller (OpenFlow 1.3.5, 6.3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailMode {
-    /// Tables stay in force; packets for the controller are dropped.
+    /// The tables stay in force. Packets for the controller are dropped.
     Secure,
-    /// With no channel, packets are forwarded as by output NORMAL, entries or not.
+    /// Packets are forwarded as by output NORMAL, whatever entries there are.
     Standalone,
 }
 
-/// What a datapath wants done. Reused from batch to batch; the engine empties it.
+/// Work that the datapath leaves to the engine. Reused from batch to batch; the engine empties it.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// Frames to transmit, for ports that have some, in the order they go out. An engine that drains the frames and leaves the
-    /// lists in place saves their memory.
+    /// Frames to transmit by port, in the order of transmission. An engine that drains the frames and keeps the lists
+    /// saves allocations.
     pub frames: Vec<(PortNo, Vec<Frame>)>,
-    /// Messages for channels.
+    /// Messages to send, with their channels.
     pub messages: Vec<(ChannelId, Message)>,
-    /// Packet-ins that a channel did not get since it is at its rate limit.
+    /// Number of packet-ins per channel that its rate limit suppressed.
     pub limited: Vec<(ChannelId, u64)>,
-    /// Ports whose administrative state a port-mod changed: (port, up).
+    /// Ports whose administrative state a port-mod changed: (port, true if up).
     pub port_admin: Vec<(PortNo, bool)>,
 }
 
 impl Output {
-    /// Adds a frame for a port, whose list is probably at `hint`; says where it is.
+    /// Adds a frame to a port's list, which is probably at index `hint`. Returns the list's index.
     #[inline]
     pub(crate) fn send(&mut self, port: PortNo, frame: Frame, hint: usize) -> usize {
         let at = self.list(port, hint);
@@ -130,7 +133,7 @@ impl Output {
         at
     }
 
-    /// Where the list of a port is, which is probably at `hint`.
+    /// Returns the index of a port's list, which is probably `hint`. Adds the list if it is missing.
     #[inline]
     pub(crate) fn list(&mut self, port: PortNo, hint: usize) -> usize {
         match self.frames.get(hint) {
@@ -139,12 +142,12 @@ impl Output {
         }
     }
 
-    /// Adds a frame for a port.
+    /// Adds a frame to a port's list.
     pub fn add_frame(&mut self, port: PortNo, frame: Frame) {
         self.send(port, frame, 0);
     }
 
-    /// Adds what another has, behind what is here.
+    /// Appends the contents of another output.
     pub(crate) fn append(&mut self, other: Output) {
         for (port, frames) in other.frames {
             let at = self.list_of(port);
@@ -155,7 +158,7 @@ impl Output {
         self.limited.extend(other.limited);
     }
 
-    /// Counts a packet-in that a channel does not get.
+    /// Counts a packet-in that a channel's rate limit suppressed.
     pub(crate) fn limited(&mut self, channel: ChannelId) {
         match self.limited.last_mut() {
             Some((last, count)) if *last == channel => *count += 1,
@@ -172,35 +175,35 @@ impl Output {
     }
 }
 
-/// The queues of a port; the engine keeps them.
+/// The queues of a port, as the engine reports them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PortQueues {
-    /// The rate they share, if the port has one.
+    /// Rate that the queues share, if the port has one.
     pub rate: Option<Bps>,
-    /// Ascending by number.
+    /// The queues, ascending by number.
     pub queues: Vec<PortQueue>,
 }
 
 /// A queue of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortQueue {
-    /// Its number.
+    /// Queue number.
     pub id: u32,
-    /// Rate it gets whatever the others do.
+    /// Guaranteed rate.
     pub min: Option<Bps>,
-    /// Rate it does not go beyond.
+    /// Maximum rate.
     pub max: Option<Bps>,
     /// Packets sent.
     pub tx_packets: u64,
     /// Bytes sent.
     pub tx_bytes: u64,
-    /// Packets dropped since it was full.
+    /// Packets dropped because the queue was full.
     pub tx_dropped: u64,
-    /// When it was made; the port's beginning if that was later.
+    /// Creation time, or the port's if that is later.
     pub since: Instant,
 }
 
-/// A port's counters as `ofp_port_stats` has them; the engine keeps them (ports count themselves).
+/// Counters of a port, with the names of `ofp_port_stats`. The engine reports them, because ports count themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "named by the specification (OpenFlow 1.3.5, 7.3.5.6)")]
 pub struct PortCounters {

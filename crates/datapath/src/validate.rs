@@ -1,7 +1,8 @@
-//! Whether actions make sense before a packet meets them (OpenFlow 1.3.5, 5.12, 6.4 and 7.2.5).
+//! Checks that actions make sense before a packet runs them (OpenFlow 1.3.5, 5.12, 6.4 and 7.2.5).
 //!
-//! [`Known`] is what is certain about the packets the actions will see: it starts with the entry's match and follows each
-//! action, so that `push_vlan, set_field:vlan_vid` is right and `set_field:tcp_dst` without a match on TCP is not.
+//! [`Known`] describes what is certain about the packets that the actions will process. It starts with the entry's
+//! match and follows each action. So `push_vlan, set_field:vlan_vid` is valid, and `set_field:tcp_dst` without a
+//! match on TCP is not.
 use crate::nicira;
 use weir_openflow::Version;
 use weir_openflow::model::error::BadAction;
@@ -11,10 +12,10 @@ use weir_openflow::model::{Action, Encap, ErrorType, GroupId, MeterId, PortNo};
 use weir_packet::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
 use weir_packet::{Field, FlowKey, FlowMask, PacketType, nsh};
 
-/// Most actions of a list: each may send a copy of every packet of a burst.
+/// Maximum number of actions in a list, because each action may send a copy of every packet of a burst.
 const MAX_ACTIONS: usize = 1024;
 
-/// What is certain about a packet.
+/// Facts that are certain about a packet.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     key: FlowKey,
@@ -22,29 +23,29 @@ pub(crate) struct Known {
     vlan: Vlan,
 }
 
-/// Whether the packet has a VLAN tag.
+/// Presence of a VLAN tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Vlan {
     Present,
-    /// It may have none.
+    /// The packet may have no tag.
     Absent,
-    /// One was popped: there may be another behind it, which a match cannot tell. Allowed.
+    /// A tag was popped, and another may follow that a match cannot see. Actions on it are allowed.
     Popped,
 }
 
-/// Where actions stand.
+/// Location of the actions to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In a flow entry's action list or set.
+    /// The action list or action set of a flow entry.
     Entry,
-    /// In a packet-out, which may output to TABLE.
+    /// A packet-out, which may output to TABLE.
     PacketOut,
-    /// In a group's bucket. Which packets will come is not known, so none are ruled out.
+    /// A bucket of a group. The group's packets are not known, so no action is refused for its packets.
     Bucket,
 }
 
 impl Known {
-    /// What a match, or a whole packet with every bit in `mask`, makes certain.
+    /// Returns the facts that follow from a match, or from a whole packet if every bit is in `mask`.
     pub(crate) fn new(key: FlowKey, mask: FlowMask) -> Known {
         let tag = u128::from(VLAN_PRESENT);
         let is_tagged = key.get(Field::VlanVid) & mask.get(Field::VlanVid) & tag != 0;
@@ -55,7 +56,7 @@ impl Known {
         (self.mask.get(field) == field.all_ones()).then(|| self.key.get(field))
     }
 
-    /// The EtherType of a packet that certainly has no Ethernet header.
+    /// Returns the EtherType of a packet that certainly has no Ethernet header.
     fn without_ethernet(&self) -> Option<u16> {
         let bits = u32::try_from(self.exact(Field::PacketType)?).ok()?;
         PacketType::from_bits(bits).eth_type()
@@ -78,7 +79,7 @@ impl Known {
         self.is(Field::EthType, &[eth_type::MPLS, eth_type::MPLS_MULTICAST])
     }
 
-    /// Whether a field with this prerequisite is certainly there.
+    /// Returns true if a field with this prerequisite is certainly present.
     pub(crate) fn has(&self, prerequisite: Prerequisite) -> bool {
         let icmp = |kind, proto: u8| self.is(Field::EthType, &[kind]) && self.is(Field::IpProto, &[proto.into()]);
         match prerequisite {
@@ -96,7 +97,8 @@ impl Known {
         }
     }
 
-    /// The packet begins with another header, of which nothing is known but its type, if that.
+    /// Records that the packet now begins with another header, whose type is `kind` if known. Only the pipeline
+    /// fields stay known.
     fn set_packet_type(&mut self, kind: Option<PacketType>) {
         let pipeline = self.key;
         let pipeline_mask = self.mask;
@@ -107,7 +109,7 @@ impl Known {
         self.mask.set(Field::PacketType, if kind.is_some() { Field::PacketType.all_ones() } else { 0 });
     }
 
-    /// An Ethernet header is put in front of a packet without one: what was known of that still holds.
+    /// Records an Ethernet header pushed onto a packet without one. Facts about the rest of the packet stay valid.
     fn encap_ethernet(&mut self) -> bool {
         let kind = self.without_ethernet();
         self.key.set(Field::PacketType, 0);
@@ -119,8 +121,8 @@ impl Known {
         true
     }
 
-    /// The outermost header is taken off. Whether that may be right: not of a packet known to begin with neither Ethernet nor a
-    /// network service header.
+    /// Records the removal of the outermost header. Returns false for a packet known to begin with neither an
+    /// Ethernet nor a network service header.
     fn decap(&mut self) -> bool {
         let (outer, eth_type) = (self.without_ethernet(), self.exact(Field::EthType));
         match (outer, eth_type) {
@@ -153,31 +155,32 @@ impl Known {
         self.mask.set(field, field.all_ones());
     }
 
-    /// Some bits of a field change to what is not known; whether it was certainly there.
+    /// Records that bits of a field get unknown values. Returns true if the field was certainly present before.
     pub(crate) fn blur(&mut self, field: Field) -> bool {
         let was_there = self.has(field.prerequisite());
         self.mask.set(field, 0);
         was_there
     }
 
-    /// Headers may have come or gone: a tag may be there, the packet's type is what the match said.
+    /// Records that headers may have been added or removed: a VLAN tag may be present. Facts from the match stay.
     pub(crate) fn forget(&mut self) {
         if self.vlan == Vlan::Absent {
             self.vlan = Vlan::Popped;
         }
     }
 
-    /// The packet's type changed: nothing is known of what follows.
+    /// Records a new EtherType. The IP protocol becomes unknown.
     fn set_eth_type(&mut self, kind: u16) {
         self.set(Field::EthType, kind.into());
         self.mask.set(Field::IpProto, 0);
     }
 }
 
-/// Checks actions in the order they will be run, for packets of which `known` is certain.
+/// Checks actions in the order of their execution, for packets with the facts `known`.
 ///
 /// # Errors
-/// `OFPET_BAD_ACTION` with the code that fits. 1.0 leaves alone what a packet does not have instead of asking for a match on it.
+/// `OFPET_BAD_ACTION` with the code that fits. In version 1.0, actions on a header that the packet may lack are
+/// allowed, because they do nothing then.
 pub(crate) fn actions<'a>(
     list: impl IntoIterator<Item = &'a Action>,
     known: &Known,
@@ -202,28 +205,28 @@ pub(crate) fn actions<'a>(
     Ok(())
 }
 
-/// Checks the actions that another one holds.
+/// Checks the actions that another action contains.
 pub(crate) fn nested(list: &[Action], known: &Known, place: Place, version: Version) -> Result<(), ErrorType> {
     actions(list, known, place, version)
 }
 
-/// Checks what an action says by itself.
+/// Checks an action's own arguments.
 fn argument(action: &Action, place: Place) -> Result<(), ErrorType> {
     let problem = match *action {
         Action::Output { port, .. } if !is_output(port, place) => BadAction::BadOutPort,
         Action::Enqueue { port, .. } if !port.is_ordinary() && port != PortNo::IN_PORT && port != PortNo::LOCAL => {
             BadAction::BadOutPort
         }
-        // Any other may come to a port later; until then its packets wait in the port's default queue.
+        // Any other queue may be added to a port later. Until then its packets wait in the port's default queue.
         Action::SetQueue(ALL_QUEUES) | Action::Enqueue { queue: ALL_QUEUES, .. } => BadAction::BadQueue,
-        // Whether the group is there is checked where the group table is.
+        // The existence of the group is checked by the group table.
         Action::Group(group) if group > GroupId::MAX => BadAction::BadOutGroup,
         Action::PushVlan(tpid) if tpid != eth_type::VLAN && tpid != eth_type::QINQ => BadAction::BadArgument,
         Action::PushMpls(kind) if kind != eth_type::MPLS && kind != eth_type::MPLS_MULTICAST => BadAction::BadArgument,
         Action::PushPbb(kind) if kind != eth_type::PBB => BadAction::BadArgument,
         Action::SetField { field, .. } if !field.is_settable() => BadAction::BadSetType,
         Action::SetField { field, value } if value & !field.all_ones() != 0 => BadAction::BadSetArgument,
-        // A tag's absence cannot be set (OpenFlow 1.3.5, 7.2.5: OFPVID_PRESENT must be set).
+        // A tag cannot be set to absent (OpenFlow 1.3.5, 7.2.5: OFPVID_PRESENT must be set).
         Action::SetField { field: Field::VlanVid, value } if value & u128::from(VLAN_PRESENT) == 0 => {
             BadAction::BadSetArgument
         }
@@ -243,10 +246,11 @@ fn argument(action: &Action, place: Place) -> Result<(), ErrorType> {
         Action::SetVlanVid(vid) if vid > 0xfff => BadAction::BadArgument,
         Action::SetVlanPcp(pcp) if pcp > 7 => BadAction::BadArgument,
         Action::SetNwTos(tos) if tos & 3 != 0 => BadAction::BadArgument,
-        // Whether the meter is there is checked where meters are. Groups do not go with the meters that their buckets would use.
+        // The existence of the meter is checked by the meter table. In buckets meters are refused, because removing a
+        // meter does not remove the groups that use it.
         Action::Meter(_) if place == Place::Bucket => BadAction::BadType,
         Action::Meter(meter) if meter == MeterId(0) || meter > MeterId::MAX => BadAction::BadMeter,
-        // Nicira's that weir does not have: connection tracking, conjunctions, samples.
+        // Nicira's actions that weir does not have: connection tracking, conjunctions, samples.
         Action::Experimenter { id: NICIRA, .. } => BadAction::BadExpType,
         Action::Experimenter { .. } => BadAction::BadExperimenter,
         Action::SetFieldRaw(_) => BadAction::BadSetType,
@@ -255,12 +259,14 @@ fn argument(action: &Action, place: Place) -> Result<(), ErrorType> {
     Err(problem.into())
 }
 
-/// Whether bits of a field may be written, which beside what set-field may name the metadata are.
+/// Returns true if bits of a field may be written: the fields allowed in set-field, the metadata, the whole VLAN tag
+/// and the input port.
 pub(crate) fn is_writable(field: Field) -> bool {
     field.is_settable() || matches!(field, Field::Metadata | Field::VlanTci | Field::InPort)
 }
 
-/// Whether packets can be output to a port. It need not exist yet: until it does, packets for it are dropped and counted.
+/// Returns true if actions may output to a port. The port need not exist: until it does, packets for it are dropped
+/// and counted.
 fn is_output(port: PortNo, place: Place) -> bool {
     match port {
         PortNo::TABLE => place == Place::PacketOut,
@@ -269,7 +275,7 @@ fn is_output(port: PortNo, place: Place) -> bool {
     }
 }
 
-/// Whether an action fits what is known of the packet; notes what is known behind it.
+/// Returns true if an action fits the known facts, and updates them to those after the action.
 fn follow(action: &Action, known: &mut Known) -> bool {
     match *action {
         Action::PushVlan(_) | Action::SetVlanVid(_) | Action::SetVlanPcp(_) => {

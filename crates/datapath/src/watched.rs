@@ -1,4 +1,5 @@
-//! For who lets the datapath's changes and packets take time: what messages are about, what happened to entries, and packets one by one.
+//! Interfaces for callers that delay the datapath's changes and packets: the entries a message affects, the changes
+//! of flow entries, and packets processed one by one.
 use crate::effects::Forwarder as _;
 use crate::flow_mod::Manner;
 use crate::live::Live;
@@ -12,23 +13,25 @@ use weir_packet::{Field, Frame, FramePool, Parsed};
 use weir_units::Instant;
 
 impl Datapath {
-    /// Writes down from now on what happens to flow entries, beginning with those that are there; [`Datapath::entry_changes`] is to be called every now
-    /// and then.
+    /// Starts recording changes of flow entries, with an addition for each present entry. The caller must then call
+    /// [`Datapath::entry_changes`] now and then, because the record grows.
     pub fn watch_entries(&mut self) {
         self.tables.iter_mut().for_each(FlowTable::watch);
     }
 
-    /// Appends what happened to flow entries since this was called last, table by table.
+    /// Appends the changes of flow entries since the last call, table by table.
     pub fn entry_changes(&mut self, into: &mut Vec<EntryChange>) {
         self.tables.iter_mut().for_each(|table| table.take_changes(into));
     }
 
-    /// Counts what may have changed flow entries, and more: as long as it stays, [`Datapath::entry_changes`] has nothing new.
+    /// Returns a number that is incremented whenever flow entries may have changed. While it stays equal,
+    /// [`Datapath::entry_changes`] returns no new changes.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// What a channel's flow-mod would do to the entries as they are; nothing, if it is none or will be refused.
+    /// Returns what a channel's flow-mod would do to the present entries: [`Subject::Nothing`] if `body` is no
+    /// flow-mod or would be refused.
     pub fn subject(&mut self, channel: ChannelId, body: &Body) -> Subject {
         let Some(version) = self.plane.channels.version(channel).filter(|_| self.role_of(channel) != Role::Slave)
         else {
@@ -37,7 +40,7 @@ impl Datapath {
         let found = match body {
             Body::FlowMod(flow) => self.tables().subject(flow, Manner::of(flow, version)),
             Body::Nx(message) => match &**message {
-                // 1.0's order of entries is not that of Nicira's.
+                // Nicira's flow-mod does not follow the entry order of version 1.0.
                 NxMessage::FlowMod(flow) => self.tables().subject(flow, Manner::of_nicira(flow, version)),
                 _ => return Subject::Nothing,
             },
@@ -46,7 +49,8 @@ impl Datapath {
         found.unwrap_or(Subject::Nothing)
     }
 
-    /// Runs a frame that came in on a port through the pipeline; appends the names of the entries that it met, in their order.
+    /// Runs one frame that arrived on a port through the pipeline. Appends to `met` the stamps of the entries it
+    /// matched, in order.
     pub fn process_one(
         &mut self,
         now: Instant,

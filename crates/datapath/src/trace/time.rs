@@ -1,34 +1,35 @@
-//! How long the steps of a traced packet take: the same way is gone many times on a copy, and the best time of each step counts, since whatever
-//! disturbs adds to it.
+//! Measures how long the steps of a traced packet take. The trace runs many times on a copy of the packet, and the
+//! best time of each step counts, because any disturbance only adds time.
 use serde::Serialize;
 use weir_memory::cycles;
 use weir_packet::{Frame, FramePool};
 
-/// Cycles that a trace's steps took, best of some runs.
+/// Cycles of a trace's steps, the best of several runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TraceCycles {
-    /// Parsing the packet, and what else comes before the first step.
+    /// Cycles of parsing the packet and other work before the first step.
     parse: u64,
-    /// Each step.
+    /// Cycles of each step.
     steps: Vec<u64>,
     runs: u32,
 }
 
-/// How long a trace's steps took.
+/// Times of a trace's steps.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TraceTimes {
-    /// Parsing the packet, in nanoseconds.
+    /// Time of parsing the packet, in nanoseconds.
     pub parse_ns: f64,
-    /// Each step in nanoseconds: a lookup, or an action up to the next step.
+    /// Time of each step in nanoseconds: a lookup, or an action up to the next step.
     pub steps_ns: Vec<f64>,
-    /// All of it.
+    /// Time of all steps and the parsing, in nanoseconds.
     pub total_ns: f64,
-    /// Runs that the best times are from.
+    /// Number of runs that were measured.
     pub runs: u32,
 }
 
 impl TraceCycles {
-    /// Takes over what is better in other runs of the same packet. Whether it went the same way.
+    /// Takes over the better times of other runs of the same packet. Returns false, and changes nothing, if those had
+    /// another number of steps.
     pub fn merge(&mut self, other: &TraceCycles) -> bool {
         if self.runs == 0 {
             *self = other.clone();
@@ -43,7 +44,7 @@ impl TraceCycles {
         true
     }
 
-    /// The same in nanoseconds.
+    /// Converts the cycles to nanoseconds.
     pub fn times(&self, cycles_per_ns: f64) -> TraceTimes {
         let ns = |cycles: u64| cycles as f64 / cycles_per_ns;
         TraceTimes {
@@ -55,12 +56,12 @@ impl TraceCycles {
     }
 }
 
-/// The times of a run as it goes on.
+/// Stopwatch of a run.
 #[derive(Debug)]
 pub(super) struct Marks {
     took: TraceCycles,
     last: u64,
-    /// What a mark itself takes.
+    /// Cycles that a measurement itself takes.
     overhead: u64,
     /// Buffers for copies of the packet.
     pool: FramePool,
@@ -72,7 +73,7 @@ impl Marks {
         Marks { took: TraceCycles::default(), last: cycles(), overhead, pool: FramePool::default() }
     }
 
-    /// A run begins with a frame of `bytes`.
+    /// Begins a run and returns a frame with `bytes`.
     pub(super) fn begin(&mut self, bytes: &[u8]) -> Frame {
         let mut frame = self.pool.take(bytes.len());
         frame.assign(bytes);
@@ -82,28 +83,28 @@ impl Marks {
         frame
     }
 
-    /// It ends, and leaves this of its frame; what it took.
+    /// Ends a run, recycles its frame, and returns the cycles of its steps.
     pub(super) fn end(&mut self, frame: Frame) -> TraceCycles {
         self.lap();
         self.pool.give(frame);
         self.took.clone()
     }
 
-    /// What was since the last mark belongs to the step before.
+    /// Adds the cycles since the last mark to the step before.
     pub(super) fn lap(&mut self) {
         let took = self.took_since_last();
         *self.took.steps.last_mut().unwrap_or(&mut self.took.parse) += took;
         self.last = cycles();
     }
 
-    /// A step begins here.
+    /// Begins a step at this point.
     pub(super) fn step(&mut self) {
         self.lap();
         self.took.steps.push(0);
         self.last = cycles();
     }
 
-    /// A step ends here that began at the last mark.
+    /// Ends a step here that began at the last mark.
     pub(super) fn step_done(&mut self) {
         let took = self.took_since_last();
         self.took.steps.push(took);
