@@ -1,4 +1,5 @@
-//! Bundle messages (OpenFlow 1.4.1, 7.3.9; OpenFlow 1.5.1, 7.3.9.8 for those with a time). See [`crate::bundle`].
+//! Handles bundle messages (OpenFlow 1.4.1, 7.3.9; OpenFlow 1.5.1, 7.3.9.8 for scheduled bundles). See
+//! [`crate::bundle`].
 use super::{Request, start_of};
 use crate::bundle::{Bundle, Commit, Due, Failure, Step};
 use crate::{ChannelId, Datapath, Output};
@@ -12,10 +13,12 @@ use weir_openflow::model::{Body, ErrorType, Message};
 use weir_packet::FramePool;
 use weir_units::Instant;
 
-/// `OFPBF_TIME_SET_SCHED` of a features request: it sets tolerances.
+/// `OFPBF_TIME_SET_SCHED` of a bundle features request: the request sets tolerances.
 const SETS_SCHEDULE: u32 = 1 << 1;
 
 impl Datapath {
+    /// Handles a bundle control message. A commit only begins here, or is scheduled.
+    ///
     /// # Errors
     /// [`BundleFailed`]. The error of a message that failed is sent before that of the commit.
     pub(super) fn bundle_control(
@@ -36,7 +39,7 @@ impl Datapath {
             }
             BundleCommand::CommitRequest => {
                 if let Some(at) = self.time_of(control, now)? {
-                    // Answered when it is carried out.
+                    // The answer follows when the bundle is committed.
                     return Ok(self.bundles.schedule(at, channel, (id, flags), request.xid)?);
                 }
                 let bundle = self.bundles.take(now, channel, id, flags)?;
@@ -53,10 +56,10 @@ impl Datapath {
         Ok(())
     }
 
-    /// Whether a message may be added; [`Bundles::keep`](crate::bundle::Bundles::keep) adds it.
+    /// Checks that a message may be added to a bundle; [`Bundles::keep`](crate::bundle::Bundles::keep) adds it.
     ///
     /// # Errors
-    /// [`BundleFailed`]; the bundle is as it was.
+    /// [`BundleFailed`]; the bundle is unchanged.
     pub(super) fn bundle_add(&mut self, add: &BundleAdd, request: &mut Request<'_>) -> Result<(), ErrorType> {
         check_flags(add.flags, request.version)?;
         if add.message.xid != request.xid {
@@ -70,14 +73,14 @@ impl Datapath {
         self.commit = Some(Box::new(Commit::new(bundle, version, xid, &self.journal)));
     }
 
-    /// Whether a bundle, or a message that is about many entries, is being carried out: [`Datapath::go_on`] is to be called, and nothing
-    /// else that controllers ask for is to be given to the datapath, until it is done.
+    /// Returns true while a bundle is being committed or a message about many entries is unfinished. Then the caller
+    /// must call [`Datapath::go_on`] until it is done, and pass no other controller requests to the datapath.
     pub fn is_busy(&self) -> bool {
         self.commit.is_some() || self.job.is_some()
     }
 
-    /// Goes on with what is being carried out, for some ten microseconds; an atomic bundle that changes more than flow entries is carried out to
-    /// its end.
+    /// Continues the unfinished bundle or message for about ten microseconds. An atomic bundle that changes more than
+    /// flow entries is committed in a single call.
     pub fn go_on(&mut self, now: Instant, pool: &mut FramePool, out: &mut Output) {
         self.generation += 1;
         let Some(mut commit) = self.commit.take() else { return self.go_on_with_job(now, pool, out) };
@@ -105,15 +108,15 @@ impl Datapath {
         self.settle(now, out);
     }
 
-    /// Carries out what is begun to its end.
+    /// Finishes the unfinished bundle or message.
     pub(crate) fn finish_commit(&mut self, now: Instant, pool: &mut FramePool, out: &mut Output) {
         while self.is_busy() {
             self.go_on(now, pool, out);
         }
     }
 
-    /// Begins to carry out bundles whose time has come, one after the other, and gives up those whose controller is silent; says
-    /// when the next is due.
+    /// Begins scheduled commits that are due, one at a time, and discards bundles whose controller has been silent
+    /// for too long. Returns the time of the next call.
     pub(crate) fn expire_bundles(&mut self, now: Instant, out: &mut Output) -> Option<Instant> {
         while !self.is_busy()
             && let Some(due) = self.bundles.due(now)
@@ -132,7 +135,7 @@ impl Datapath {
         if self.is_busy() { Some(now) } else { self.bundles.next() }
     }
 
-    /// Tells a channel that a bundle of its failed, with a message that says which.
+    /// Sends the error of a failed bundle, quoting a commit request that identifies the bundle.
     fn refuse(
         &self,
         channel: ChannelId,
@@ -149,7 +152,8 @@ impl Datapath {
         out.messages.push((channel, Message { xid, body }));
     }
 
-    /// What bundles can do (OpenFlow 1.5.1, 7.3.5.20), with the tolerances of scheduled ones that a controller may set.
+    /// Returns the features of bundles (OpenFlow 1.5.1, 7.3.5.20). A request may set the tolerances of scheduled
+    /// bundles.
     pub(super) fn bundle_features(&mut self, now: Instant, asked: &BundleFeaturesRequest) -> BundleFeatures {
         for property in &asked.properties {
             if let BundleFeaturesProperty::Time { max_future, max_past, .. } = property
@@ -164,7 +168,7 @@ impl Datapath {
         BundleFeatures { capabilities, properties: time.into_iter().collect() }
     }
 
-    /// When a commit is to happen, if not at once.
+    /// Returns the time of a scheduled commit, or `None` if it is to happen at once.
     fn time_of(&self, control: &BundleControl, now: Instant) -> Result<Option<Instant>, BundleFailed> {
         if !control.flags.contains(BundleFlags::TIME) {
             return Ok(None);

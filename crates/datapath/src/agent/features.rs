@@ -1,14 +1,14 @@
-//! What the switch says of itself.
+//! Describes the switch: features reply and description.
 use crate::{ChannelId, Datapath};
 use weir_openflow::Version;
 use weir_openflow::model::FeaturesReply;
 use weir_openflow::model::features::capability;
 use weir_openflow::model::multipart::Desc;
 
-/// 1.0's actions, by number: all twelve (OpenFlow 1.0.0, 5.2.4).
+/// Bitmap of the actions of 1.0: all twelve (OpenFlow 1.0.0, 5.2.4).
 const V10_ACTIONS: u32 = 0xfff;
 
-/// What 1.4 and later can say besides.
+/// Capabilities that versions from 1.4 on have besides.
 const LATER: u32 = capability::BUNDLES | capability::FLOW_MONITORING;
 
 impl Datapath {

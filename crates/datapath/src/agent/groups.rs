@@ -1,4 +1,4 @@
-//! Group-mods of controllers, and what is asked about groups (OpenFlow 1.3.5, 7.3.4.3 and 7.3.5.9 to 7.3.5.11).
+//! Handles group-mods and requests about groups (OpenFlow 1.3.5, 7.3.4.3 and 7.3.5.9 to 7.3.5.11).
 use super::Request;
 use crate::flow_mod::Sweep;
 use crate::group::{Around, GroupWalk};
@@ -15,11 +15,11 @@ impl Datapath {
         self.change_groups(request.now, change, request.version, request.out)
     }
 
-    /// Applies a group-mod in the manner of a version; flow entries go with their group, and channels are told of them
-    /// ([`Datapath::sweep`]).
+    /// Applies a group-mod as `version` defines it. Flow entries that use a deleted group are removed with it, and
+    /// channels get flow-removed messages ([`Datapath::sweep`]).
     ///
     /// # Errors
-    /// As the agent answers; nothing changed.
+    /// The error to reply with; nothing has changed.
     pub(crate) fn change_groups(
         &mut self,
         now: Instant,
@@ -36,7 +36,7 @@ impl Datapath {
         Ok(())
     }
 
-    /// Goes on with a walk; statistics of the groups met, and whether there are more.
+    /// Continues a walk over groups. Returns the statistics of the groups visited, and true if groups remain.
     pub(super) fn group_stats(&self, now: Instant, walk: &mut GroupWalk, most: usize) -> (Vec<GroupStats>, bool) {
         let entries = |group| self.tables.iter().map(|table| table.entries_of_group(group)).sum();
         self.groups.stats(now, walk, most, &self.plane.groups, entries)

@@ -1,4 +1,4 @@
-//! Meters: changes, statistics, configuration (OpenFlow 1.3.5, 7.3.4.4, 7.3.5.12 and 7.3.5.13).
+//! Handles meter-mods and requests about meters (OpenFlow 1.3.5, 7.3.4.4, 7.3.5.12 and 7.3.5.13).
 use crate::flow_mod::Sweep;
 use crate::journal::Undo;
 use crate::{Datapath, Output};
@@ -8,17 +8,18 @@ use weir_openflow::model::{Action, ErrorType, MeterId};
 use weir_units::Instant;
 
 impl Datapath {
-    /// Adds, modifies or deletes meters; channels are told of flow entries that go with one.
+    /// Adds, modifies or deletes meters. Channels get flow-removed messages for flow entries removed together with a
+    /// meter.
     ///
     /// # Errors
-    /// As the agent answers; nothing changed.
+    /// The error that the agent would reply with; nothing has changed.
     pub fn meter_mod(&mut self, now: Instant, change: &MeterMod, out: &mut Output) -> Result<(), ErrorType> {
         self.change_meters(now, change, out)?;
         self.finish_sweep(now, out);
         Ok(())
     }
 
-    /// The same; entries may be left that are to go ([`Datapath::sweep`]).
+    /// Applies a meter-mod like [`Datapath::meter_mod`], but may leave entries to be removed ([`Datapath::sweep`]).
     pub(super) fn change_meters(&mut self, now: Instant, change: &MeterMod, out: &mut Output) -> Result<(), ErrorType> {
         self.journal.note(|| Undo::Meters(self.plane.meters.save(change.meter)));
         if let Some(deleted) = self.plane.meters.apply(now, change)? {
@@ -27,26 +28,26 @@ impl Datapath {
         Ok(())
     }
 
-    /// Statistics of a meter, or of all, in order of their numbers.
+    /// Returns the statistics of one meter, or of all meters in the order of their numbers.
     ///
     /// # Errors
-    /// As the agent answers: no such meter.
+    /// The error that the agent would reply with: the meter does not exist.
     pub fn meter_stats(&self, now: Instant, wanted: MeterId) -> Result<Vec<MeterStats>, ErrorType> {
         self.known_meter(wanted)?;
         let flows = |meter| self.tables.iter().map(|table| table.metered().by(meter)).sum();
         Ok(self.plane.meters.stats(now, wanted, flows))
     }
 
-    /// A meter as it was set, or all, in order of their numbers.
+    /// Returns the configuration of one meter, or of all meters in the order of their numbers.
     ///
     /// # Errors
-    /// As the agent answers: no such meter.
+    /// The error that the agent would reply with: the meter does not exist.
     pub fn meter_configs(&self, wanted: MeterId) -> Result<Vec<MeterConfig>, ErrorType> {
         self.known_meter(wanted)?;
         Ok(self.plane.meters.configs(wanted))
     }
 
-    /// That the meters of a list of actions are there.
+    /// Checks that the meters used in a list of actions exist.
     pub(super) fn known_meters(&self, actions: &[Action]) -> Result<(), ErrorType> {
         let is_there = |action: &Action| match action {
             Action::Meter(meter) => self.plane.meters.contains(*meter),
@@ -55,7 +56,7 @@ impl Datapath {
         if actions.iter().all(is_there) { Ok(()) } else { Err(BadAction::BadMeter.into()) }
     }
 
-    /// That a request's meter is there, or all are meant.
+    /// Checks that a requested meter exists, or that all meters are requested.
     fn known_meter(&self, wanted: MeterId) -> Result<(), ErrorType> {
         let is_known = wanted == MeterId::ALL || self.plane.meters.contains(wanted);
         if is_known { Ok(()) } else { Err(MeterModFailed::UnknownMeter.into()) }

@@ -1,4 +1,4 @@
-//! The OpenFlow agent: what each message of a controller does and how it is answered.
+//! The OpenFlow agent: handles each message of a controller and answers it.
 mod bundle;
 mod features;
 mod groups;
@@ -33,7 +33,7 @@ use weir_openflow::{Version, codec};
 use weir_packet::FramePool;
 use weir_units::Instant;
 
-/// A message being handled.
+/// The message being handled, with the state needed to answer it.
 pub(crate) struct Request<'a> {
     pub(crate) now: Instant,
     pub(crate) channel: ChannelId,
@@ -62,7 +62,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// See [`Datapath::handle`].
+/// Handles a message; see [`Datapath::handle`].
 pub(crate) fn handle(
     datapath: &mut Datapath,
     now: Instant,
@@ -82,16 +82,16 @@ pub(crate) fn handle(
     } else if let Some(sweep) = datapath.begun.take() {
         datapath.job = Some(Box::new(Job::new(channel, version, message, *sweep)));
     } else if let Body::BundleAdd(add) = message.body {
-        // As it is: copying it would take longer than all the rest.
+        // The message is moved, because copying it would take longer than everything else.
         datapath.bundles.keep(channel, add);
     }
     datapath.settle(now, out);
 }
 
-/// The first bytes of a message as it came.
+/// Returns the first bytes of a message in its encoded form, as error messages quote it.
 fn start_of(message: &Message, version: Version) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // What decoded also encodes; if it did not, the error still says what is wrong.
+    // A decoded message can be encoded again. If encoding failed, the error would still name the problem.
     let _ = codec::encode(message, version, &mut bytes);
     bytes.truncate(ERROR_DATA_BYTES);
     bytes
@@ -106,7 +106,7 @@ impl Datapath {
         out.messages.push((channel, Message { xid: message.xid, body }));
     }
 
-    /// What follows every message: what packets taught is learnt, what changed is told.
+    /// Finishes the handling of a message: adds learned entries and sends the notices that its changes cause.
     pub(crate) fn settle(&mut self, now: Instant, out: &mut Output) {
         if !self.plane.to_learn.is_empty() && !self.is_busy() {
             self.learn(now, out);
@@ -141,7 +141,7 @@ impl Datapath {
                 self.forward_request(Forwarded::MeterMod, body, request);
             }
             Body::MultipartRequest(asked) => return self.multipart_part(asked, request),
-            // Every message is handled to its end before the next: there is nothing to wait for.
+            // Every message is handled to its end before the next, so a barrier has nothing to wait for.
             Body::BarrierRequest => request.reply(Body::BarrierReply),
             Body::EchoRequest(data) => request.reply(Body::EchoReply(data.clone())),
             Body::QueueGetConfigRequest(port) => {
@@ -156,9 +156,9 @@ impl Datapath {
             Body::Nx(message) => return self.nicira(message, request),
             Body::Experimenter(Experimenter { id: NICIRA, .. }) => return Err(BadRequest::BadExpType.into()),
             Body::Experimenter(_) => return Err(BadRequest::BadExperimenter.into()),
-            // Not questions: nothing to answer.
+            // These messages need no answer.
             Body::Hello(_) | Body::Error(_) | Body::EchoReply(_) => {}
-            // Only switches send the others; a session refuses them before they get here.
+            // Only switches send the other messages. A session refuses them before they get here.
             _ => return Err(BadRequest::BadType.into()),
         }
         Ok(())
@@ -167,16 +167,16 @@ impl Datapath {
     fn handle_flow_mod(&mut self, flow: &FlowMod, manner: Manner, request: &mut Request<'_>) -> Result<(), ErrorType> {
         self.change_entries(flow, manner, request)?;
         match released(flow) {
-            // Otherwise when all else is done.
+            // Otherwise the packet is released after the last step of the change.
             Some(buffer) if self.begun.is_none() => self.release(buffer, request),
             _ => Ok(()),
         }
     }
 
-    /// Applies a flow-mod without looking at its buffer; `begun` has what is left to do.
+    /// Applies a flow-mod but ignores its buffer id. The rest of a change of many entries is left in `begun`.
     ///
     /// # Errors
-    /// As the agent answers; nothing changed.
+    /// The error to reply with; nothing has changed.
     pub(crate) fn change_entries(
         &mut self,
         flow: &FlowMod,
@@ -191,12 +191,12 @@ impl Datapath {
     }
 }
 
-/// The packet kept in the switch that a flow-mod releases; deletes release none.
+/// Returns the buffered packet that a flow-mod releases. Deletes release none.
 pub(crate) fn released(flow: &FlowMod) -> Option<BufferId> {
     flow.buffer_id.filter(|_| !matches!(flow.command, FlowCommand::Delete | FlowCommand::DeleteStrict))
 }
 
-/// Whether a message changes the switch, which slaves may not (OpenFlow 1.3.5, 6.3.6).
+/// Returns true if a message changes the switch, which slaves may not do (OpenFlow 1.3.5, 6.3.6).
 fn changes_state(body: &Body) -> bool {
     if let Body::MultipartRequest(request) = body {
         return matches!(&request.body, RequestBody::TableFeatures(tables) if !tables.is_empty());

@@ -1,5 +1,5 @@
-//! Flow monitor requests, and what monitors are told (OpenFlow 1.4.1, 7.3.5.17; before 1.4 Open vSwitch's and an extension
-//! of 1.3's). See [`crate::monitor`].
+//! Handles flow monitor requests and sends updates (OpenFlow 1.4.1, 7.3.5.17; before 1.4 Nicira's messages and an
+//! extension of 1.3). See [`crate::monitor`].
 use super::Request;
 use crate::flow_mod::{Filter, select};
 use crate::monitor::{Monitor, Monitors};
@@ -12,14 +12,14 @@ use weir_openflow::model::nicira::NxMessage;
 use weir_openflow::model::{Body, ErrorType, Message, TableId};
 use weir_openflow::{Version, codec};
 
-/// `OFPFMF_*` that there are.
+/// All flags `OFPFMF_*` that exist.
 const FLAGS: u16 = 0x7f;
 
 impl Datapath {
-    /// Adds, changes and removes monitors, and tells of the entries there are to those that ask for them.
+    /// Adds, changes and removes monitors, and replies with the present entries for monitors that ask for them.
     ///
     /// # Errors
-    /// [`FlowMonitorFailed`], or the match is wrong. What came before in the request is done.
+    /// [`FlowMonitorFailed`], or the match is invalid. Earlier parts of the request stay in force.
     pub(super) fn flow_monitors(&mut self, asked: &[FlowMonitor], request: &mut Request<'_>) -> Result<(), ErrorType> {
         let channel = self.main_of(request.channel);
         let mut updates = Vec::new();
@@ -34,10 +34,10 @@ impl Datapath {
         Ok(())
     }
 
-    /// Ends a monitor, in versions where a message does.
+    /// Removes a monitor, in versions that have a message of its own for that.
     ///
     /// # Errors
-    /// [`FlowMonitorFailed`]: there is none.
+    /// [`FlowMonitorFailed`]: the monitor does not exist.
     pub(super) fn cancel_monitor(&mut self, id: u32, request: &Request<'_>) -> Result<(), ErrorType> {
         self.monitors.remove(self.main_of(request.channel), id)?;
         self.journal.watch(!self.monitors.is_empty());
@@ -74,12 +74,12 @@ impl Datapath {
             matching: asked.matching.clone(),
             ..FlowRequest::all()
         };
-        // 1.0 has monitors of Nicira's only.
+        // The reading is right for 1.0, too, because its monitors are Nicira's.
         let filter = Filter::of_request(&request, TypeReading::BehindAllTags)?;
         Ok(Monitor::new(channel, asked, filter))
     }
 
-    /// The entries there are, for a monitor that wants them.
+    /// Returns the present entries for a monitor that asks for them.
     fn initial(&self, channel: ChannelId, id: u32) -> Vec<FlowUpdate> {
         let Some(monitor) = self.monitors.get(channel, id).filter(|monitor| monitor.wants_initial()) else {
             return Vec::new();
@@ -88,15 +88,15 @@ impl Datapath {
         entries.map(|(table, _, entry)| monitor.full(FlowEvent::Initial, None, table, entry)).collect()
     }
 
-    /// Tells monitors of what changed since they were told last.
+    /// Sends the monitors the changes since the last call.
     pub(crate) fn tell_monitors(&mut self, out: &mut Output) {
         for (channel, updates) in self.monitors.updates(&self.journal.take_changes()) {
             self.send_updates(channel, updates, out);
         }
     }
 
-    /// Leaves updates out for a channel that does not read them, until [`Datapath::resume_monitors`]; it is told so. Entries that
-    /// go are told all the same.
+    /// Pauses updates for a channel that does not read them, until [`Datapath::resume_monitors`]. The channel gets a
+    /// pause notice first. Removals are still sent.
     pub fn pause_monitors(&mut self, channel: ChannelId, out: &mut Output) {
         let since = self.timers.stamp();
         if self.monitors.pause(channel, since) {
@@ -104,7 +104,7 @@ impl Datapath {
         }
     }
 
-    /// Ends a pause: the channel is told of entries that came or changed meanwhile, as they are now.
+    /// Ends a pause: sends the channel the entries that were added or changed meanwhile, in their present state.
     pub fn resume_monitors(&mut self, channel: ChannelId, out: &mut Output) {
         let Some(since) = self.monitors.resume(channel) else { return };
         let mut updates = self.missed(&self.monitors, channel, since);
@@ -129,14 +129,14 @@ impl Datapath {
         let (pauses, updates): (Vec<_>, Vec<_>) = updates.into_iter().partition(is_message);
         let replies = Some(updates).filter(|updates| !updates.is_empty()).map(ReplyBody::FlowMonitor);
         let parts = replies.into_iter().flat_map(|reply| codec::split_reply(reply, version));
-        // A pause is told alone, its end behind what was missed.
+        // A pause notice is sent alone; the notice of its end follows the missed updates.
         let pauses = pauses.iter().filter_map(pause_message).map(|message| Body::Nx(Box::new(message)));
         let bodies = parts.map(Body::MultipartReply).chain(pauses);
         out.messages.extend(bodies.map(|body| (channel, Message { xid: 0, body })));
     }
 }
 
-/// The message that tells of a pause, or its end, in versions where that is no update.
+/// Returns the message for the beginning or end of a pause, in versions where that is not an update.
 fn pause_message(update: &FlowUpdate) -> Option<NxMessage> {
     match update {
         FlowUpdate::Paused => Some(NxMessage::FlowMonitorPaused),

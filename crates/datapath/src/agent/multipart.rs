@@ -1,4 +1,4 @@
-//! Statistics and descriptions (OpenFlow 1.3.5, 7.3.5).
+//! Replies to requests for statistics and descriptions (OpenFlow 1.3.5, 7.3.5).
 use super::Request;
 use crate::{Datapath, meter};
 use weir_openflow::codec;
@@ -8,10 +8,10 @@ use weir_openflow::model::nicira::NICIRA;
 use weir_openflow::model::{Body, ErrorType, Experimenter, PortDesc, PortNo, TableId};
 use weir_units::Instant;
 
-/// 1.0's wildcards: all of them (`OFPFW_ALL`).
+/// All wildcards of 1.0 (`OFPFW_ALL`).
 const V10_WILDCARDS: u32 = (1 << 22) - 1;
 
-/// Entries looked at for one part of flow statistics.
+/// Number of places examined per part of flow statistics.
 const PART_ENTRIES: usize = 256;
 
 impl Datapath {
@@ -24,7 +24,7 @@ impl Datapath {
         }
         let body = match asked {
             RequestBody::Desc => ReplyBody::Desc(self.desc()),
-            // Answered above.
+            // These requests have a long reply, which was sent above.
             RequestBody::Flow(_)
             | RequestBody::Aggregate(_)
             | RequestBody::NxFlow(_)

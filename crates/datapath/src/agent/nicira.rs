@@ -1,4 +1,4 @@
-//! Nicira's messages: what they set for a channel, and what they do as 1.0's own messages would.
+//! Handles Nicira's messages: settings of a channel, and equivalents of standard messages.
 use super::Request;
 use crate::flow_mod::Manner;
 use crate::{Datapath, Output};
@@ -19,7 +19,7 @@ impl Datapath {
             NxMessage::SetAsync(config) => {
                 self.set_async_config(request.channel, config);
             }
-            // The session reads flow-mods accordingly.
+            // The session uses this setting to decode later flow-mods.
             NxMessage::FlowModTableId(_) => {}
             NxMessage::SetFlowFormat(format) => {
                 let has_nxm = match format {
@@ -33,7 +33,7 @@ impl Datapath {
             NxMessage::SetPacketInFormat(format) => self.change_nicira(request, |nicira| nicira.packet_ins = *format),
             NxMessage::SetControllerId(id) => self.change_nicira(request, |nicira| nicira.id = *id),
             NxMessage::FlowMonitorCancel(id) => return self.cancel_monitor(*id, request),
-            // Only switches send the others; a session refuses them before they get here.
+            // Only switches send the other messages. A session refuses them before they get here.
             NxMessage::FlowRemoved(_)
             | NxMessage::RoleReply(_)
             | NxMessage::PacketIn(_)
@@ -52,7 +52,7 @@ impl Datapath {
         }
     }
 
-    /// As 1.3's role request, without elections: whoever asks last is master.
+    /// Handles Nicira's role request. Unlike the request of 1.3 it has no election: the latest request wins.
     fn nicira_role(&mut self, asked: RoleMessage, request: &mut Request<'_>) -> Result<(), ErrorType> {
         if matches!(asked.role, Role::Unknown(_)) {
             return Err(RoleRequestFailed::BadRole.into());
@@ -63,7 +63,7 @@ impl Datapath {
         Ok(())
     }
 
-    /// Adds the flow entries that packets made.
+    /// Adds the flow entries that `learn` actions made.
     #[cold]
     pub(crate) fn learn(&mut self, now: Instant, out: &mut Output) {
         let mut gone = Vec::new();

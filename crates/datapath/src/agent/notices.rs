@@ -1,11 +1,11 @@
-//! What controllers are told of each other's doing (OpenFlow 1.4.1, 7.4.4 and 7.4.6; OpenFlow 1.5.1, 7.4.7).
+//! Sends notices about one controller to the others (OpenFlow 1.4.1, 7.4.4 and 7.4.6; OpenFlow 1.5.1, 7.4.7).
 use super::Request;
 use crate::{ChannelId, Datapath, Output};
 use weir_openflow::model::role::{Role, RoleMessage};
 use weir_openflow::model::status::{ControllerReason, ControllerStatus, RoleReason, RoleStatus};
 use weir_openflow::model::{Body, Message};
 
-/// `OFPRFR_*`: what kind of request is forwarded.
+/// Kind of a forwarded request (`OFPRFR_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Forwarded {
@@ -14,7 +14,7 @@ pub(super) enum Forwarded {
 }
 
 impl Datapath {
-    /// Forwards a group-mod or meter-mod that was carried out to the other controllers that asked for those.
+    /// Forwards a successful group-mod or meter-mod to the other controllers that asked for such requests.
     pub(super) fn forward_request(&self, kind: Forwarded, body: &Body, request: &mut Request<'_>) {
         let main = self.main_of(request.channel);
         let others = self.plane.channels.that(|other| other.id != main && other.wants_requests(kind as u32));
@@ -22,7 +22,7 @@ impl Datapath {
         Self::tell(others, &forwarded, request.out);
     }
 
-    /// Tells channels that were masters that they are slaves now, since another asked to be master.
+    /// Sends role-status messages to channels that lost the master role to another channel.
     pub(super) fn tell_displaced(&self, displaced: &[ChannelId], now: RoleMessage, out: &mut Output) {
         let reason = RoleReason::MasterRequest;
         let generation_id = now.generation_id;
@@ -32,15 +32,16 @@ impl Datapath {
         Self::tell(channels, &Body::RoleStatus(status), out);
     }
 
-    /// Tells controllers how the channel of one of them is.
+    /// Sends controllers the status of a controller's channel.
     pub(crate) fn tell_controller_status(&self, of: ChannelId, reason: ControllerReason, out: &mut Output) {
         let Some(status) = self.controller_status(of, reason) else { return };
         let channels = self.plane.channels.that(|channel| channel.wants_controller_status(reason));
         Self::tell(channels, &Body::ControllerStatus(status), out);
     }
 
-    /// Tells the other controllers that asked for it that a channel came up, or is about to go down: to be called right after
-    /// [`Datapath::channel_up`] and right before [`Datapath::channel_down`]. An auxiliary connection is nothing to tell.
+    /// Sends the other controllers the status of a channel that came up or is about to go down. Must be called right
+    /// after [`Datapath::channel_up`] and right before [`Datapath::channel_down`]. Does nothing for auxiliary
+    /// connections.
     pub fn tell_channel(&self, of: ChannelId, is_up: bool, out: &mut Output) {
         let reason = ControllerReason::ChannelStatus;
         if self.main_of(of) != of {
@@ -51,7 +52,7 @@ impl Datapath {
         Self::tell(others, &Body::ControllerStatus(ControllerStatus { is_up, ..status }), out);
     }
 
-    /// How every controller's channel is. Where it comes from is not told: the datapath does not know.
+    /// Returns the status of every controller's channel. The address is empty, because the datapath does not know it.
     pub(super) fn controller_statuses(&self) -> Vec<ControllerStatus> {
         let ids: Vec<ChannelId> = self.plane.channels.that(|_| true).map(|channel| channel.id).collect();
         ids.into_iter().filter_map(|id| self.controller_status(id, ControllerReason::Request)).collect()

@@ -1,4 +1,4 @@
-//! Packets from controllers (OpenFlow 1.3.5, 7.3.7).
+//! Handles packet-outs (OpenFlow 1.3.5, 7.3.7).
 use super::Request;
 use crate::buffers::Kept;
 use crate::effects::{NO_COOKIE, Origin};
@@ -12,7 +12,7 @@ use weir_openflow::model::{Action, BufferId, ErrorType, MatchField, PacketInReas
 use weir_packet::key::WORDS;
 use weir_packet::{Field, FlowMask, Frame, PacketType, Parsed, parse_as};
 
-/// A packet from a controller that sends itself there again says so; no entry or table sent it.
+/// Origin of a packet-in caused by a packet-out, which has neither table nor entry.
 const ORIGIN: Origin = Origin { table: 0, cookie: NO_COOKIE, reason: PacketInReason::Action };
 
 fn is_output_to_tables(action: &Action) -> bool {
@@ -33,10 +33,10 @@ impl Datapath {
         Ok(())
     }
 
-    /// Whether a packet-out can be carried out; `kept` is the packet that it names.
+    /// Checks that a packet-out can be executed; `kept` is the buffered packet that it names.
     ///
     /// # Errors
-    /// As the agent answers.
+    /// The error to reply with.
     pub(crate) fn check_packet_out(
         &self,
         message: &PacketOut,
@@ -44,8 +44,8 @@ impl Datapath {
         request: &Request<'_>,
     ) -> Result<(), ErrorType> {
         let in_port = message.in_port;
-        // `ANY` is what 1.0's `NONE` becomes. A port that does not exist (any more) does no harm.
-        // 1.0 controllers may leave the port out of packets that do not go through the tables (OpenFlow 1.0.0, 5.3.6).
+        // 1.0's `NONE` is decoded as `ANY`. A port that does not exist (any more) does no harm. Controllers of 1.0
+        // may leave out the port of packets that do not go through the tables (OpenFlow 1.0.0, 5.3.6).
         let is_left_out =
             request.version == Version::V10 && in_port == PortNo(0) && !message.actions.iter().any(is_output_to_tables);
         let is_port = is_left_out
@@ -54,7 +54,7 @@ impl Datapath {
         if !is_port {
             return Err(BadRequest::BadPort.into());
         }
-        // The rest is in the packet itself.
+        // All other fields are in the packet itself.
         let is_beside = |entry: &MatchField| matches!(entry, MatchField::Known { field, .. } if field.is_pipeline());
         if !message.matching.fields.iter().all(is_beside) {
             return Err(BadRequest::PipelineFieldsOnly.into());
@@ -68,11 +68,12 @@ impl Datapath {
         self.groups.check_actions(&message.actions)
     }
 
-    /// Carries out a packet-out that was checked; `kept` is the packet that it names.
+    /// Executes a packet-out that was checked; `kept` is the buffered packet that it names.
     pub(crate) fn send_packet_out(&mut self, message: &PacketOut, kept: Option<Kept>, request: &mut Request<'_>) {
         let mut frame = kept.map_or_else(|| frame_of(message, request), |kept| kept.frame);
         let parsed = Parsed::of(&frame, message.in_port);
-        // Without actions the switch is to drop what it kept: asked for, so not counted as lost.
+        // Without actions the switch drops the buffered packet. The controller asked for that, so it is not counted
+        // as a drop.
         let Some(mut parsed) = parsed.ok().filter(|_| !message.actions.is_empty()) else {
             return request.pool.give(frame);
         };
@@ -83,22 +84,22 @@ impl Datapath {
         packet.finish(&mut live);
     }
 
-    /// Takes out a packet that was kept for a channel.
+    /// Removes a packet from a channel's buffer and returns it.
     ///
     /// # Errors
-    /// There is none of that number.
+    /// There is no packet with that buffer id.
     pub(crate) fn take_kept(&mut self, buffer: BufferId, request: &Request<'_>) -> Result<Kept, ErrorType> {
         self.plane.buffers.take(self.main_of(request.channel), buffer)
     }
 
-    /// Runs a packet that was kept through the pipeline, as a flow-mod that names it asks for (OpenFlow 1.3.5, 7.3.4.2).
+    /// Runs a buffered packet through the pipeline, as a flow-mod that names it requests (OpenFlow 1.3.5, 7.3.4.2).
     pub(super) fn release(&mut self, buffer: BufferId, request: &mut Request<'_>) -> Result<(), ErrorType> {
         let kept = self.take_kept(buffer, request)?;
         self.release_kept(kept, request);
         Ok(())
     }
 
-    /// The same, of a packet that was taken out.
+    /// Runs a packet taken from the buffer through the pipeline.
     pub(crate) fn release_kept(&mut self, kept: Kept, request: &mut Request<'_>) {
         let (in_port, mut frame) = (kept.in_port, kept.frame);
         let Ok(mut parsed) = Parsed::of(&frame, in_port) else {
@@ -111,7 +112,7 @@ impl Datapath {
     }
 }
 
-/// The packet that a packet-out carries.
+/// Returns the frame that a packet-out carries.
 fn frame_of(message: &PacketOut, request: &mut Request<'_>) -> Frame {
     let mut frame = request.pool.take(message.data.0.len());
     frame.assign(&message.data.0);
@@ -119,13 +120,13 @@ fn frame_of(message: &PacketOut, request: &mut Request<'_>) -> Frame {
     frame
 }
 
-/// The type of the packet that a packet-out carries.
+/// Returns the packet type of the frame that a packet-out carries.
 fn packet_type(message: &PacketOut) -> PacketType {
     let stated = message.matching.get(Field::PacketType).and_then(|(bits, _)| u32::try_from(bits).ok());
     stated.map_or(PacketType::ETHERNET, PacketType::from_bits)
 }
 
-/// What a packet-out says of a packet beside its bytes, but for where it came from.
+/// Returns the pipeline fields that a packet-out sets, without the input port and the packet type.
 fn pipeline_fields(message: &PacketOut) -> impl Iterator<Item = (Field, u128)> {
     message
         .matching

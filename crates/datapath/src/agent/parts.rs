@@ -1,4 +1,5 @@
-//! Multipart requests that come in several messages (OpenFlow 1.3.5, 7.3.5: `OFPMPF_REQ_MORE`), kept until they are whole.
+//! Collects multipart requests that arrive in several messages (OpenFlow 1.3.5, 7.3.5: `OFPMPF_REQ_MORE`) until they
+//! are complete.
 use super::{Request, start_of};
 use crate::{ChannelId, Datapath, Output};
 use std::time::Duration;
@@ -8,12 +9,12 @@ use weir_openflow::model::multipart::{MultipartRequest, RequestBody, TableFeatur
 use weir_openflow::model::{Body, Bytes, ErrorType, Message, TableId};
 use weir_units::Instant;
 
-/// Requests of a channel that are not whole at most.
+/// Maximum number of incomplete requests per channel.
 const MAX_UNFINISHED: usize = 4;
-/// How long the next part of a request is waited for.
+/// Maximum time between two parts of a request.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Requests that are not whole; of all channels, in the order they began.
+/// Incomplete requests of all channels, in the order they began.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     list: Vec<Unfinished>,
@@ -25,12 +26,12 @@ struct Unfinished {
     xid: u32,
     until: Instant,
     tables: Vec<TableFeatures>,
-    /// The first bytes of its newest part.
+    /// First bytes of the newest part, which an error quotes.
     start: Bytes,
 }
 
 impl Datapath {
-    /// Handles a multipart request, when its last part is there. Only table features take more than one message.
+    /// Handles a multipart request once its last part has arrived. Only table features take more than one message.
     pub(super) fn multipart_part(
         &mut self,
         asked: &MultipartRequest,
@@ -55,8 +56,8 @@ impl Datapath {
         self.parts.keep(Unfinished { channel, xid, until: request.now + PATIENCE, tables: whole, start })
     }
 
-    /// Forgets requests whose next part was waited for too long, and tells their channels; says when the next is. 1.3 has no
-    /// error for it (OpenFlow 1.4.1, 7.5.4.2).
+    /// Discards requests whose next part is overdue and sends an error to their channels. Returns the time when the
+    /// next request is overdue. Version 1.3 has no such error (OpenFlow 1.4.1, 7.5.4.2).
     pub(crate) fn expire_parts(&mut self, now: Instant, out: &mut Output) -> Option<Instant> {
         for part in self.parts.take_late(now) {
             if self.plane.channels.version(part.channel).is_some_and(|version| version >= Version::V14) {
@@ -83,19 +84,19 @@ impl Parts {
         Ok(())
     }
 
-    /// Forgets a channel's.
+    /// Discards a channel's requests.
     pub(crate) fn forget(&mut self, channel: ChannelId) {
         self.list.retain(|part| part.channel != channel);
     }
 
-    /// Takes out what was waited for too long.
+    /// Removes the overdue requests and returns them.
     fn take_late(&mut self, now: Instant) -> Vec<Unfinished> {
         let (kept, late) = std::mem::take(&mut self.list).into_iter().partition(|part| part.until > now);
         self.list = kept;
         late
     }
 
-    /// When the next is waited for too long.
+    /// Returns the time when the next request is overdue.
     fn next(&self) -> Option<Instant> {
         self.list.iter().map(|part| part.until).min()
     }

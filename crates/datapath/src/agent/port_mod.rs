@@ -1,4 +1,4 @@
-//! Changing a port's configuration (OpenFlow 1.3.5, 7.3.4.3).
+//! Handles port-mods (OpenFlow 1.3.5, 7.3.4.3).
 use super::Request;
 use crate::Datapath;
 use crate::journal::Undo;
@@ -7,9 +7,9 @@ use weir_openflow::model::ErrorType;
 use weir_openflow::model::error::PortModFailed;
 use weir_openflow::model::port::{PortMod, PortStatusReason, bits};
 
-/// What can be configured in both versions.
+/// Configuration bits in all versions.
 const BOTH: u32 = bits::PORT_DOWN | bits::NO_RECV | bits::NO_FWD | bits::NO_PACKET_IN;
-/// What 1.0 can configure besides. There is no spanning tree, so that switching it off changes nothing.
+/// Configuration bits in 1.0. The spanning tree bits are accepted without effect, because there is no spanning tree.
 const V10: u32 = BOTH | bits::NO_FLOOD | bits::NO_STP | bits::NO_RECV_STP;
 
 impl Datapath {

@@ -1,6 +1,6 @@
-//! Queues of ports: what they are to get and what they did (OpenFlow 1.3.5, 7.3.6 and 7.3.5.8).
+//! Replies with the configuration and statistics of port queues (OpenFlow 1.3.5, 7.3.6 and 7.3.5.8).
 //!
-//! The engine has the queues; it tells the datapath of them right before they are asked for.
+//! The engine owns the queues and sets their state in the datapath right before a request for it is handled.
 use crate::ports::PortState;
 use crate::{Datapath, PortQueue};
 use weir_openflow::Version;
@@ -9,25 +9,25 @@ use weir_openflow::model::queue::{ALL_QUEUES, QueueConfig, QueueConfigReply, Que
 use weir_openflow::model::{ErrorType, PortNo};
 use weir_units::{Bps, Instant};
 
-/// A whole rate, in tenths of a percent.
+/// A queue's share that equals the whole rate, in tenths of a percent.
 const WHOLE: u16 = 1000;
 
 impl Datapath {
-    /// The queues of a port, or of all (not in 1.0, which asks for one).
+    /// Returns the queues of a port, or of all ports (except in 1.0, which must name one).
     pub(super) fn queue_config(&self, port: PortNo, version: Version) -> Result<QueueConfigReply, ErrorType> {
         if port == PortNo::ANY && version == Version::V10 {
             return Err(QueueOpFailed::BadPort.into());
         }
         let mut queues = self.queue_desc(port, ALL_QUEUES)?;
         if version == Version::V10 {
-            // 1.0 knows no maximum (OpenFlow 1.0.0, 5.2.2), and os-ken cannot read one there.
+            // 1.0 has no maximum rate (OpenFlow 1.0.0, 5.2.2), and os-ken cannot decode one there.
             let is_known = |property: &QueueProperty| !matches!(property, QueueProperty::MaxRate(_));
             queues.iter_mut().for_each(|queue| queue.properties.retain(is_known));
         }
         Ok(QueueConfigReply { port, queues })
     }
 
-    /// A queue, or all, of a port, or of all: what it is to get.
+    /// Returns the configuration of one queue or all queues, of one port or all ports.
     pub(super) fn queue_desc(&self, port: PortNo, queue: u32) -> Result<Vec<QueueConfig>, ErrorType> {
         self.queues_asked(port, queue, |port, queue| QueueConfig {
             queue: queue.id,
@@ -36,7 +36,7 @@ impl Datapath {
         })
     }
 
-    /// A queue, or all, of a port, or of all: what it did.
+    /// Returns the statistics of one queue or all queues, of one port or all ports.
     pub(super) fn queue_stats(&self, now: Instant, port: PortNo, queue: u32) -> Result<Vec<QueueStats>, ErrorType> {
         self.queues_asked(port, queue, |port, queue| stats_of(now, port, queue))
     }
@@ -64,14 +64,15 @@ impl Datapath {
 }
 
 fn properties(queue: &PortQueue, rate: Option<Bps>) -> Vec<QueueProperty> {
-    // Of a port without a rate there are no parts to tell.
+    // Shares cannot be stated for a port without a rate.
     let Some(rate) = rate else { return Vec::new() };
     let min = queue.min.map(|min| QueueProperty::MinRate(part_of(min, rate)));
     let max = queue.max.map(|max| QueueProperty::MaxRate(part_of(max, rate)));
     min.into_iter().chain(max).collect()
 }
 
-/// A rate in tenths of a percent of another: the nearest, but not 0, which would be none.
+/// Returns a rate in tenths of a percent of another, rounded to the nearest, and at least 1, because 0 would mean
+/// none.
 fn part_of(rate: Bps, whole: Bps) -> u16 {
     let (rate, whole) = (u128::from(rate.0), u128::from(whole.0).max(1));
     let tenths = (rate * u128::from(WHOLE) + whole / 2) / whole;

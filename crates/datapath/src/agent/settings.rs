@@ -1,4 +1,4 @@
-//! Configuration of the switch, and of what a channel is told.
+//! Handles the switch configuration, and the roles and asynchronous messages of channels.
 use super::Request;
 use crate::{ChannelId, Datapath};
 use weir_openflow::Version;
@@ -20,8 +20,9 @@ impl Datapath {
         }
     }
 
-    /// How fragments are handled holds for the switch, how much of a missed packet is sent for the channel. Reassembly is
-    /// refused: features do not promise it. 1.0 has no error for that; there it changes nothing.
+    /// Sets the switch configuration. The handling of fragments applies to the whole switch; `miss_send_len` applies
+    /// to the channel. Reassembly is refused, because the features do not announce it. Version 1.0 has no error for
+    /// that, so there it changes nothing.
     pub(super) fn set_switch_config(
         &mut self,
         config: SwitchConfig,
@@ -32,7 +33,7 @@ impl Datapath {
         if !is_known && request.version != Version::V10 {
             return Err(SwitchConfigFailed::BadFlags.into());
         }
-        // What holds for the switch is not for slaves to change; Open vSwitch passes over it, too.
+        // Slaves may not change settings of the whole switch. Open vSwitch ignores the setting, too.
         if fragments <= FRAGMENT_DROP && self.role_of(request.channel) != Role::Slave {
             self.drops_fragments = fragments == FRAGMENT_DROP;
         }
@@ -43,7 +44,7 @@ impl Datapath {
         Ok(())
     }
 
-    /// The main connection of a connection.
+    /// Returns the main connection of a connection.
     pub(crate) fn main_of(&self, channel: ChannelId) -> ChannelId {
         self.plane.channels.auxiliaries().main_of(channel)
     }

@@ -1,4 +1,4 @@
-//! Messages that are about many entries: they are carried out in steps ([`crate::flow_mod::Sweep`]), and answered when that is done.
+//! Runs messages about many entries in steps ([`crate::flow_mod::Sweep`]) and answers them when they are done.
 use super::{Request, released, start_of};
 use crate::flow_mod::{STEP, Sweep};
 use crate::{ChannelId, Datapath, Output};
@@ -8,7 +8,7 @@ use weir_openflow::model::{Body, BufferId, ErrorType, Message, NxMessage};
 use weir_packet::FramePool;
 use weir_units::Instant;
 
-/// A message that is being carried out.
+/// A message that is not finished yet.
 #[derive(Debug)]
 pub(crate) struct Job {
     channel: ChannelId,
@@ -22,7 +22,7 @@ impl Job {
         Job { channel, version, message, sweep }
     }
 
-    /// The packet that is to be released when all else is done.
+    /// Returns the buffered packet to release when the change is done.
     fn buffer(&self) -> Option<BufferId> {
         match &self.message.body {
             Body::FlowMod(flow) => released(flow),
@@ -36,27 +36,28 @@ impl Job {
 }
 
 impl Datapath {
-    /// Begins what a message of its own has to do with many entries; what is left of it waits in `begun` for whoever handles the message.
+    /// Begins a change of many entries that a message causes. The rest is left in `begun` for the function that
+    /// handles the message.
     pub(crate) fn sweep(&mut self, now: Instant, sweep: Sweep<'static>, out: &mut Output) {
         let mut gone = Vec::new();
-        // Only additions are refused.
+        // A sweep that only removes entries cannot fail.
         self.begun = self.tables().begin(now, sweep, &mut gone).unwrap_or_default().map(Box::new);
         self.tell_removed(gone, out);
     }
 
-    /// Carries out to its end what [`Datapath::sweep`] began.
+    /// Finishes the sweep that [`Datapath::sweep`] began.
     pub(crate) fn finish_sweep(&mut self, now: Instant, out: &mut Output) {
         let left = self.begun.take().map(|sweep| *sweep);
         let mut gone = Vec::new();
-        // As above.
+        // A sweep that only removes entries cannot fail.
         let _ = self.tables().finish(now, left, &mut gone);
         self.tell_removed(gone, out);
     }
 
-    /// Goes on with a sweep for a message of a channel, until it has cost `most`. Whether it is done.
+    /// Continues a sweep for a channel's message until its cost reaches `most`. Returns true if it is done.
     ///
     /// # Errors
-    /// As the agent answers; nothing changed.
+    /// The error to reply with; nothing has changed.
     pub(crate) fn sweep_on(
         &mut self,
         now: Instant,
@@ -72,7 +73,7 @@ impl Datapath {
         is_done
     }
 
-    /// Goes on with the message that is being carried out.
+    /// Continues the unfinished message.
     pub(super) fn go_on_with_job(&mut self, now: Instant, pool: &mut FramePool, out: &mut Output) {
         let Some(mut job) = self.job.take() else { return };
         let by = (job.channel, job.message.xid);

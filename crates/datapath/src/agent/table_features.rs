@@ -1,5 +1,5 @@
-//! What tables can do, and asking them for less (OpenFlow 1.3.5, 7.3.5.5). Left alone every table is the same, but that goto
-//! leads only to later ones.
+//! Table features: reports what tables can do, and restricts them on request (OpenFlow 1.3.5, 7.3.5.5). Without
+//! restrictions all tables are equal, except that goto leads only to later tables.
 use super::Request;
 use crate::Datapath;
 use crate::flow_mod::{Clear, Sweep};
@@ -15,23 +15,24 @@ use weir_packet::Field;
 const INSTRUCTIONS: [u16; 6] = [1, 2, 3, 4, 5, METER];
 /// `OFPIT_METER`, an action in 1.5.
 const METER: u16 = 6;
-/// `OFPIT_GOTO_TABLE`, which the last table has not.
+/// `OFPIT_GOTO_TABLE`, which the last table does not have.
 const GOTO: u16 = 1;
-/// `OFPAT_*`: output, copy TTL out and in, set and decrement MPLS TTL, push and pop VLAN and MPLS, set queue, group, set and decrement
-/// IP TTL, set field, push and pop PBB.
+/// `OFPAT_*`: output, copy TTL out and in, set and decrement MPLS TTL, push and pop VLAN and MPLS, set queue, group,
+/// set and decrement IP TTL, set field, push and pop PBB.
 const ACTIONS: [u16; 16] = [0, 11, 12, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27];
-/// What 1.5 adds: copy field, meter.
+/// Actions that 1.5 adds: copy field, meter.
 const ACTIONS_OF_15: [u16; 2] = [28, 29];
-/// Bits of a table's configuration that once said what a miss does (`OFPTC_DEPRECATED_MASK`): accepted, without effect.
+/// Bits of a table's configuration that formerly chose the handling of misses (`OFPTC_DEPRECATED_MASK`): accepted
+/// without effect.
 pub(super) const CONFIG_DEPRECATED: u32 = 3;
 
-/// `OFPTFC_*` of 1.5; 0 in versions before (OpenFlow 1.5.1, 7.3.5.18.1).
+/// Commands `OFPTFC_*` of 1.5; earlier versions always have 0 (OpenFlow 1.5.1, 7.3.5.18.1).
 const REPLACE: u8 = 0;
 const MODIFY: u8 = 1;
 const ENABLE: u8 = 2;
 const DISABLE: u8 = 3;
 
-/// `OFPTFF_*` of 1.5 (OpenFlow 1.5.1, 7.3.5.18.1).
+/// Feature flags `OFPTFF_*` of 1.5 (OpenFlow 1.5.1, 7.3.5.18.1).
 mod feature {
     pub(super) const INGRESS: u32 = 1 << 0;
     pub(super) const EGRESS: u32 = 1 << 1;
@@ -39,7 +40,7 @@ mod feature {
     pub(super) const ALL: u32 = INGRESS | EGRESS | FIRST_EGRESS;
 }
 
-/// The command of a request, which all its tables share.
+/// Returns the command of a request, which must be equal for all its tables.
 fn command_of(wanted: &[TableFeatures]) -> Result<u8, ErrorType> {
     let command = wanted.first().map_or(REPLACE, |features| features.command);
     let is_one = wanted.iter().all(|features| features.command == command);
@@ -47,10 +48,11 @@ fn command_of(wanted: &[TableFeatures]) -> Result<u8, ErrorType> {
 }
 
 impl Datapath {
-    /// Answers a request: without tables what they can do, with tables what they can do from now on.
+    /// Answers a table features request. With tables in the request, the tables' features are first set to those
+    /// requested.
     ///
     /// # Errors
-    /// Something is asked for that there is not; nothing changed.
+    /// The request asks for a feature that does not exist; nothing has changed.
     pub(super) fn table_features(
         &mut self,
         wanted: &[TableFeatures],
@@ -68,13 +70,14 @@ impl Datapath {
         Ok(())
     }
 
-    /// Whether a table is part of the pipeline.
+    /// Returns true if a table is part of the pipeline.
     pub(crate) fn has_table(&self, table: TableId) -> bool {
         self.settings.get(usize::from(table.0)).is_some_and(|table| table.is_there)
     }
 
-    /// Makes the pipeline what a request says: tables that it does not name leave it (1.5: if it replaces the whole pipeline),
-    /// entries of tables that change are to go, without a message (OpenFlow 1.3.5, 7.3.5.5.1; 1.5.1, 7.3.5.18): says which.
+    /// Sets the pipeline as a request describes it. Tables that it does not name leave the pipeline (in 1.5 only if
+    /// it replaces the whole pipeline). Returns the entries to remove without a message: those of tables that changed
+    /// (OpenFlow 1.3.5, 7.3.5.5.1; 1.5.1, 7.3.5.18).
     fn set_table_features(&mut self, wanted: &[TableFeatures], version: Version) -> Result<Clear, ErrorType> {
         let command = command_of(wanted)?;
         let mut asked: BTreeMap<u8, TableSettings> = BTreeMap::new();
@@ -89,7 +92,7 @@ impl Datapath {
                 return Err(TableFeaturesFailed::BadTable.into());
             }
         }
-        // Packets begin in the first.
+        // Table 0 must stay, because packets begin there.
         if asked.get(&0).map_or(command == REPLACE, |first| !first.is_there) {
             return Err(TableFeaturesFailed::BadTable.into());
         }
@@ -106,7 +109,8 @@ impl Datapath {
         Ok(Clear { all_of, dead_ends: self.dead_ends() })
     }
 
-    /// The first egress table that a request of 1.5 wants: the one with the flag; none if the pipeline is replaced without one.
+    /// Returns the first egress table after a request of 1.5: the flagged table, or none if the request replaces the
+    /// pipeline without one.
     fn asked_egress(&self, wanted: &[TableFeatures], command: u8) -> Result<Option<u8>, ErrorType> {
         let mut flagged = wanted.iter().filter(|features| features.features & feature::FIRST_EGRESS != 0);
         let first = flagged.next().map(|features| features.table.0);
@@ -119,7 +123,8 @@ impl Datapath {
         Ok(first.or(self.plane.first_egress.filter(|_| command == MODIFY)))
     }
 
-    /// Which tables change sides with another first table for egress.
+    /// Returns for each table whether it becomes an egress or ingress table when the first egress table changes to
+    /// `first`.
     fn changes_sides(&self, first: Option<u8>) -> Vec<bool> {
         let n_tables = self.config.n_tables;
         let (old, new) = (self.plane.first_egress.unwrap_or(n_tables), first.unwrap_or(n_tables));
@@ -130,14 +135,14 @@ impl Datapath {
         self.settings.get(usize::from(table.0)).ok_or(TableFeaturesFailed::BadTable.into())
     }
 
-    /// A table's settings as a request wants them.
+    /// Returns a table's settings after a request.
     fn settings_of(&self, features: &TableFeatures, version: Version) -> Result<TableSettings, ErrorType> {
         let table = features.table;
         let former = self.former(table)?;
         if features.config & !CONFIG_DEPRECATED != 0 || features.max_entries > self.config.max_entries {
             return Err(TableFeaturesFailed::BadArgument.into());
         }
-        // What was asked for in another version comes back here, too.
+        // `all` has every version's features, because a request of another version may set them.
         let all = self.properties(table.0, None);
         let limits = Limits::new(features.properties.clone(), &all)?;
         let is_all = limits == Limits::new(self.properties(table.0, Some(version)), &all)?;
@@ -152,7 +157,8 @@ impl Datapath {
         })
     }
 
-    /// By table: to which ones gotos lead nowhere, since they left the pipeline, or are for egress and it is not.
+    /// Returns for each pair of tables whether a goto from the first to the second is invalid: because the second
+    /// left the pipeline, or because it is an egress table and the first is not.
     fn dead_ends(&self) -> Vec<Vec<bool>> {
         let (n_tables, settings) = (self.config.n_tables, &self.settings);
         let egress = self.plane.first_egress.unwrap_or(n_tables);
@@ -176,7 +182,7 @@ impl Datapath {
         }
     }
 
-    /// What a table is for, or may be made to be for (`OFPTFF_*`).
+    /// Returns whether a table is, or may become, an ingress or egress table (`OFPTFF_*`).
     fn sides_of(&self, table: u8) -> u32 {
         match self.plane.first_egress {
             None if table == 0 => feature::INGRESS,
@@ -187,7 +193,7 @@ impl Datapath {
         }
     }
 
-    /// What a table can do if nobody asks for less, in the words of a version or of all of them.
+    /// Returns the features of a table without restrictions: those a version can express, or those of all versions.
     fn properties(&self, table: u8, version: Option<Version>) -> Vec<TableProperty> {
         let has_next = table + 1 < self.config.n_tables;
         let next = (table + 1..self.config.n_tables).map(TableId).collect();
@@ -195,7 +201,7 @@ impl Datapath {
         let has = |kind: &u16| (has_next || *kind != GOTO) && (has_meter || *kind != METER);
         let instructions = INSTRUCTIONS.into_iter().filter(has);
         let actions = || actions_of(version).map(TypeId::Standard).collect();
-        // A property for misses that is left out is as the ordinary one.
+        // Properties for misses are left out, which means that they equal the ordinary ones.
         let miss = false;
         vec![
             TableProperty::Instructions { miss, ids: instructions.map(TypeId::Standard).collect() },
@@ -210,17 +216,17 @@ impl Datapath {
     }
 }
 
-/// The actions (`OFPAT_*`) of a version, or of all.
+/// Returns the action types (`OFPAT_*`) of a version, or of all versions.
 pub(super) fn actions_of(version: Option<Version>) -> impl Iterator<Item = u16> {
     let is_new = version.is_none_or(|version| version >= Version::V15);
     ACTIONS.into_iter().chain(ACTIONS_OF_15.into_iter().filter(move |_| is_new))
 }
 
-/// The headers of the fields that `wanted` picks. A mask is said only where one is matched on: elsewhere it means nothing, and
-/// Open vSwitch refuses the whole reply.
+/// Returns the headers of the fields that `wanted` picks. A mask is stated only for matching. Elsewhere it has no
+/// meaning, and Open vSwitch refuses the whole reply.
 fn fields(wanted: fn(Field) -> bool, masked: fn(Field) -> bool) -> Vec<OxmId> {
     let wanted = Field::ALL.into_iter().filter(|field| wanted(*field));
     let ids = wanted.filter_map(|field| Some((field, OxmId::of(field, masked(field))?)));
-    // A header that does not tell its field says nothing.
+    // Leaves out headers from which the field cannot be derived.
     ids.filter(|(field, id)| id.field() == Some(*field)).map(|(_, id)| id).collect()
 }

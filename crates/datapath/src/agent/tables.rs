@@ -1,4 +1,5 @@
-//! Configuration of tables, and what channels are told of how full they are (OpenFlow 1.4.1, 7.3.4.1, 7.3.5.16 and 7.4.5).
+//! Handles table-mods and sends table-status messages when a table's vacancy crosses a threshold (OpenFlow 1.4.1,
+//! 7.3.4.1, 7.3.5.16 and 7.4.5).
 use super::Request;
 use super::table_features::CONFIG_DEPRECATED;
 use crate::journal::Undo;
@@ -10,12 +11,14 @@ use weir_openflow::model::error::{BadProperty, TableModFailed};
 use weir_openflow::model::status::TableStatus;
 use weir_openflow::model::{Body, ErrorType, TableId};
 
-/// What eviction goes by.
+/// Properties of entries that eviction considers.
 const EVICTS_BY: u32 = eviction::IMPORTANCE | eviction::LIFETIME;
 
 impl Datapath {
+    /// Applies a table-mod.
+    ///
     /// # Errors
-    /// As the agent answers; nothing changed.
+    /// The error to reply with; nothing has changed.
     pub(super) fn table_mod(&mut self, change: &TableMod, request: &Request<'_>) -> Result<(), ErrorType> {
         if change.table != TableId::ALL && !self.has_table(change.table) {
             return Err(TableModFailed::BadTable.into());
@@ -45,7 +48,7 @@ impl Datapath {
         Ok(())
     }
 
-    /// Gives a table other settings; gives the former.
+    /// Replaces a table's settings and returns the former ones.
     pub(crate) fn configure(&mut self, table: u8, settings: TableSettings) -> TableSettings {
         self.tables[usize::from(table)].set_eviction(settings.evicts);
         let former = std::mem::replace(&mut self.settings[usize::from(table)], settings);
@@ -53,7 +56,7 @@ impl Datapath {
         former
     }
 
-    /// The tables as they are configured.
+    /// Returns the configuration of all tables in the pipeline.
     pub(super) fn table_descs(&self) -> Vec<TableMod> {
         let tables = (0..self.config.n_tables).filter(|table| self.has_table(TableId(*table)));
         tables.map(|table| self.table_desc(table)).collect()
@@ -71,7 +74,7 @@ impl Datapath {
         percent(self.tables[at].len(), self.settings[at].max_entries)
     }
 
-    /// Tells channels of tables that filled up or have room again.
+    /// Sends table-status messages for tables that became full or have room again.
     pub(crate) fn tell_vacancy(&mut self, out: &mut Output) {
         if !self.watches_vacancy {
             return;

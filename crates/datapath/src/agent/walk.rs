@@ -1,7 +1,8 @@
-//! Statistics over tables of any size, a bounded number of flow entries or groups at a time.
+//! Replies with statistics over tables of any size, in parts of a bounded number of flow entries or groups.
 //!
-//! A walk goes through the places of entries in order, and an entry keeps its place as long as it is there: one that is
-//! there from the walk's start to its end is met exactly once, whatever changes in between. Groups have places as well.
+//! A walk visits the places of entries in order, and an entry keeps its place as long as it exists. So an entry that
+//! exists from the walk's start to its end is visited exactly once, whatever changes in between. Groups have places,
+//! too.
 use crate::flow_mod::Filter;
 use crate::group::GroupWalk;
 use crate::shape::EntryId;
@@ -13,7 +14,7 @@ use weir_openflow::model::{Body, ErrorType, Message, TableId};
 use weir_openflow::{Version, codec};
 use weir_units::Instant;
 
-/// A way through the flow entries that a request is about; see [`Datapath::walk_flows`].
+/// Position of a walk over the flow entries that a request selects; see [`Datapath::walk_flows`].
 #[derive(Debug)]
 pub struct FlowWalk {
     filter: Filter,
@@ -21,50 +22,50 @@ pub struct FlowWalk {
     place: usize,
 }
 
-/// The answer to a request about flow entries or groups, given in parts; see [`Datapath::long_reply`].
+/// Position of a reply with flow entries or groups that is sent in parts; see [`Datapath::long_reply`].
 #[derive(Debug)]
 pub struct LongReply {
     channel: ChannelId,
     version: Version,
     xid: u32,
     asked: Asked,
-    /// Whether it is one of Nicira's.
+    /// True for replies to Nicira's requests.
     is_nicira: bool,
-    /// Where the entries of a part are gathered; empty in between.
+    /// Memory for the entries of a part, empty between parts.
     found: Vec<FlowStats>,
 }
 
-/// What [`Datapath::encode_on`] did.
+/// Progress made by [`Datapath::encode_on`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplyProgress {
-    /// Messages that it encoded.
+    /// Number of messages encoded.
     pub messages: usize,
-    /// Whether there is more.
+    /// True if parts remain.
     pub more: bool,
 }
 
-/// What was asked for, and how far the answer is.
+/// The kind of request, and the walk's position.
 #[derive(Debug)]
 enum Asked {
     Flows(FlowWalk),
-    /// Without instructions, as 1.5 asks.
+    /// Flow entries without instructions, as 1.5 requests them.
     Counters(FlowWalk),
-    /// With the sum so far.
+    /// Aggregate statistics, with the sum so far.
     Sum(FlowWalk, AggregateStats),
     GroupStats(GroupWalk),
     GroupDescs(GroupWalk),
 }
 
 impl Datapath {
-    /// A walk through the flow entries that a request is about, at its start.
+    /// Begins a walk over the flow entries that a request selects.
     ///
     /// # Errors
-    /// As the agent answers: no such table, a wrong match.
+    /// The error to reply with: the table does not exist, or the match is invalid.
     pub fn flow_walk(&self, asked: &FlowRequest) -> Result<FlowWalk, ErrorType> {
         self.walk_of(asked, TypeReading::BehindAllTags)
     }
 
-    /// Begins a walk for a request whose match has the reading of the message that it came in.
+    /// Begins a walk; `reading` is how the request's message reads a match on the EtherType.
     fn walk_of(&self, asked: &FlowRequest, reading: TypeReading) -> Result<FlowWalk, ErrorType> {
         if asked.table != TableId::ALL && !self.has_table(asked.table) {
             return Err(BadRequest::BadTableId.into());
@@ -72,12 +73,13 @@ impl Datapath {
         Ok(FlowWalk { filter: Filter::of_request(asked, reading)?, table: 0, place: 0 })
     }
 
-    /// Goes on with a walk over at most `most` places of entries; what is found goes to `found`. Whether there is more.
+    /// Continues a walk over at most `most` places and appends the entries found to `found`. Returns true if places
+    /// remain.
     pub fn walk_flows(&self, now: Instant, walk: &mut FlowWalk, most: usize, found: &mut Vec<FlowStats>) -> bool {
         self.flow_stats(now, Version::V13, walk, most, found)
     }
 
-    /// The same, as channels of a version are told.
+    /// Continues a walk like [`Datapath::walk_flows`], with the entries described as channels of `version` see them.
     fn flow_stats(
         &self,
         now: Instant,
@@ -92,15 +94,17 @@ impl Datapath {
         })
     }
 
-    /// The answer to a channel's message if it is one that may be long; it is then to be given by [`Datapath::reply_on`] or
-    /// [`Datapath::encode_on`] until that is done, and the channel's later messages are to wait. Any other message is for [`Datapath::handle`].
+    /// Begins the reply to a channel's message if the reply may be long; returns `None` for any other message. The
+    /// caller must then call [`Datapath::reply_on`] or [`Datapath::encode_on`] until the reply is complete, and keep
+    /// the channel's later messages waiting. Other messages go to [`Datapath::handle`].
     pub fn long_reply(&self, channel: ChannelId, message: &Message) -> Option<LongReply> {
         let version = self.plane.channels.version(channel)?;
         let Body::MultipartRequest(request) = &message.body else { return None };
         self.begin_reply(channel, version, message.xid, &request.body)?.ok()
     }
 
-    /// The same, as the agent knows the message; none for other requests.
+    /// Begins a reply like [`Datapath::long_reply`] for a decoded request. Returns `None` for requests whose reply is
+    /// short.
     pub(super) fn begin_reply(
         &self,
         channel: ChannelId,
@@ -123,10 +127,11 @@ impl Datapath {
         Some(asked.map(|asked| LongReply { channel, version, xid, asked, is_nicira, found: Vec::new() }))
     }
 
-    /// Goes on with an answer over at most `most` places of entries, or about as many buckets of groups. Whether there is more.
+    /// Continues a reply over at most `most` places of entries, or about as many buckets of groups, and appends its
+    /// messages to `out`. Returns true if parts remain.
     pub fn reply_on(&self, now: Instant, reply: &mut LongReply, most: usize, out: &mut Output) -> bool {
         let (part, more) = self.part(now, reply, most);
-        // The last part ends the reply, empty or not.
+        // The last part ends the reply, even if it is empty.
         if more && is_empty(&part) {
             return true;
         }
@@ -137,13 +142,14 @@ impl Datapath {
         more
     }
 
-    /// The same, encoded behind what `bytes` holds; says how many messages that are, too.
+    /// Continues a reply like [`Datapath::reply_on`], but appends the encoded messages to `bytes`.
     pub fn encode_on(&self, now: Instant, reply: &mut LongReply, most: usize, bytes: &mut Vec<u8>) -> ReplyProgress {
         let (part, more) = self.part(now, reply, most);
         if more && is_empty(&part) {
             return ReplyProgress { messages: 0, more };
         }
-        // A part of few entries mostly fits into a message: what each of them takes is asked only if not.
+        // A part of few entries mostly fits into one message. The sizes of its entries are computed only if it does
+        // not.
         let whole = reply.message(MultipartReply { more, body: part });
         let is_encoded = codec::encode(&whole, reply.version, bytes).is_ok();
         let Body::MultipartReply(MultipartReply { body, .. }) = whole.body else {
@@ -155,12 +161,13 @@ impl Datapath {
         }
         let parts = codec::split_reply(body, reply.version).into_iter();
         let messages = parts.map(|part| reply.message(MultipartReply { more: part.more || more, ..part }));
-        // Of what the version cannot carry nothing is left, except of a reply that it does not have at all.
+        // A part that the version cannot encode is left out. That happens only for a reply the version does not have
+        // at all.
         let encoded = messages.filter(|message| codec::encode(message, reply.version, bytes).is_ok());
         ReplyProgress { messages: encoded.count(), more }
     }
 
-    /// The next part of an answer, and whether there is more.
+    /// Returns the next part of a reply, and true if parts remain.
     fn part(&self, now: Instant, reply: &mut LongReply, most: usize) -> (ReplyBody, bool) {
         let is_nicira = reply.is_nicira;
         match &mut reply.asked {
@@ -184,7 +191,7 @@ impl Datapath {
                     sum.byte_count += counter.bytes;
                     sum.flow_count += 1;
                 });
-                // One message has all of it, at the end.
+                // The sum is sent in one message at the end.
                 let whole = if is_nicira { ReplyBody::NxAggregate(*sum) } else { ReplyBody::Aggregate(*sum) };
                 (if more { ReplyBody::Flow(Vec::new()) } else { whole }, more)
             }
@@ -208,7 +215,7 @@ impl Datapath {
                 for (id, entry) in places.filter(|(id, entry)| lets(*id, entry)) {
                     meet(number, id, entry);
                 }
-                // Places may have gone since the last part.
+                // The table may have shrunk since the last part.
                 let end = table.n_places().min(walk.place + left);
                 left -= end.saturating_sub(walk.place);
                 walk.place = end;
@@ -237,7 +244,7 @@ impl LongReply {
         Message { xid: self.xid, body: Body::MultipartReply(part) }
     }
 
-    /// Keeps the memory of a part that has been encoded for the next one.
+    /// Reuses the memory of an encoded part for the next one.
     fn reuse(&mut self, part: ReplyBody) {
         if let ReplyBody::Flow(mut found) | ReplyBody::NxFlow(mut found) = part {
             found.clear();
