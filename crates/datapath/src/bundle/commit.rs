@@ -1,10 +1,10 @@
-//! Carrying out a bundle: its messages change the switch one after the other, and what each changes is written down. If one
-//! fails, all is taken back, the last change first. What cannot be taken back, packets that leave and what channels are told,
-//! comes when all messages have succeeded.
+//! Commits a bundle: its messages change the switch one after the other, and each change is recorded. If a message
+//! fails, all changes are undone, the last one first. Effects that cannot be undone (packets that leave, messages to
+//! channels) happen after all messages have succeeded.
 //!
-//! All of that is done in steps, so that forwarding goes on meanwhile; nothing else that controllers ask for is. Packets see the flow
-//! entries as they were before an atomic bundle until all of its messages have succeeded. Only one that changes more than flow entries changes the
-//! switch in one step.
+//! The commit runs in steps between which forwarding continues, but no other controller request is handled. During an
+//! atomic bundle packets see the flow entries as they were before, until all messages have succeeded. An atomic
+//! bundle that changes more than flow entries is committed in a single step.
 use super::Bundle;
 use crate::agent::{Request, released};
 use crate::buffers::Kept;
@@ -20,73 +20,73 @@ use weir_openflow::model::{Body, ErrorType, Message, PacketOut};
 use weir_packet::FramePool;
 use weir_units::Instant;
 
-/// Changes that one step takes back, or makes known.
+/// Number of changes that one step undoes or reveals.
 const STEP: usize = 8;
-/// What a message costs, of what a step of a sweep may.
+/// Cost of a message, in the unit of a sweep's step.
 const MESSAGE: usize = sweep::STEP / 8;
 
-/// A bundle that is being carried out.
+/// A bundle that is being committed.
 #[derive(Debug)]
 pub(crate) struct Commit {
     pub(crate) channel: ChannelId,
     pub(crate) version: Version,
     pub(crate) id: BundleId,
     pub(crate) flags: BundleFlags,
-    /// Of the message that asked for it.
+    /// Transaction id of the commit request.
     pub(crate) xid: u32,
     stage: Stage,
-    /// Whether its changes are held back from packets.
+    /// True if packets do not see the bundle's changes yet.
     is_held_back: bool,
     has_others: bool,
     messages: Chunks<Box<Message>>,
-    /// A message that is about many entries, and what is left to do of it.
+    /// A message about many entries, and the rest of its change.
     begun: Option<(Box<Message>, Box<Sweep<'static>>)>,
-    /// What the journal has of it, while it is at rest.
+    /// The journal's record of this commit, while no step runs.
     noted: Noted,
-    /// The changes when all messages have succeeded, to be forgotten.
+    /// Recorded changes after all messages have succeeded, to be dropped.
     changes: Chunks<Undo>,
     rest: Chunks<Rest>,
-    /// What the messages give out, until all have succeeded.
+    /// Output of the messages, held back until all have succeeded.
     held: Output,
 }
 
-/// How far a commit is.
+/// Stage of a commit.
 #[derive(Debug)]
 enum Stage {
     Changing,
     TakingBack(Box<Failure>),
-    /// Messages to channels that are left.
+    /// Sending; holds the remaining messages to channels.
     Telling(VecDeque<(ChannelId, Message)>),
 }
 
-/// What a step of a commit came to.
+/// Result of a step of a commit.
 pub(crate) enum Step {
-    /// There is more to do.
+    /// More steps are needed.
     More,
-    /// All messages have succeeded, and all is done.
+    /// All messages have succeeded, and the commit is complete.
     Done,
-    /// One failed; nothing has changed.
+    /// A message failed; nothing has changed.
     Failed(Box<Failure>),
 }
 
-/// The message of a bundle that failed, and why.
+/// A message that failed within a bundle, with its error.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) message: Message,
     pub(crate) error: ErrorType,
 }
 
-/// What is left to be done when all messages succeeded.
+/// An effect that happens after all messages have succeeded.
 #[derive(Debug)]
 enum Rest {
-    /// A packet-out, with the packet that it names.
+    /// A packet-out, with the buffered packet that it names.
     PacketOut(PacketOut, Option<Kept>),
-    /// A packet kept in the switch, named by a flow-mod, runs through the tables.
+    /// A buffered packet named by a flow-mod, to be run through the tables.
     Release(Kept),
 }
 
 impl Commit {
-    /// Begins to carry out a bundle, as the message `xid` of its channel asks for.
+    /// Begins to commit a bundle, as the message `xid` of its channel requests.
     pub(crate) fn new(bundle: Bundle, version: Version, xid: u32, journal: &Journal) -> Commit {
         Commit {
             channel: bundle.channel,
@@ -106,7 +106,8 @@ impl Commit {
         }
     }
 
-    /// Whether packets are to see none or all of what is done now.
+    /// Returns true if the present stage must run in a single step, because packets must see none or all of its
+    /// changes.
     pub(crate) fn is_in_one(&self) -> bool {
         self.is_atomic() && self.has_others && !matches!(self.stage, Stage::Telling(_))
     }
@@ -115,21 +116,22 @@ impl Commit {
         self.flags.contains(BundleFlags::ATOMIC)
     }
 
-    /// Sees to it that packets see the entries as they are, until all of it is done.
+    /// Hides changes of flow entries from packets until the bundle is complete, if it is atomic.
     fn hold_back(&mut self, datapath: &mut Datapath) {
         if self.is_atomic() && !self.has_others && !std::mem::replace(&mut self.is_held_back, true) {
             datapath.tables.iter_mut().for_each(FlowTable::hold);
         }
     }
 
-    /// Has packets see what is there, and tidies up what they saw until now. Whether that is done.
+    /// Reveals the changes to packets and frees the hidden former state, a bounded amount per call. Returns true if
+    /// that is done.
     fn reveal(datapath: &mut Datapath) -> bool {
         datapath.tables.iter_mut().for_each(FlowTable::reveal);
         let mut most = sweep::STEP;
         datapath.tables.iter_mut().all(|table| table.tidy(&mut most))
     }
 
-    /// Goes on.
+    /// Runs the next step.
     pub(crate) fn step(
         &mut self,
         datapath: &mut Datapath,
@@ -182,7 +184,7 @@ impl Commit {
             };
             if let Err(error) = changed {
                 self.stage = Stage::TakingBack(Box::new(Failure { message: *message, error }));
-                // Nobody is told of what did not happen.
+                // Monitors get no notice of changes that are undone.
                 datapath.journal.take_changes();
                 break;
             }
@@ -207,7 +209,7 @@ impl Commit {
             } else if let Some(rest) = self.rest.pop_front() {
                 datapath.give_back(rest);
             } else if !Self::reveal(datapath) {
-                // Nothing but what packets saw all the time.
+                // The changes were never visible, so revealing the tables now changes nothing for packets.
                 break;
             } else if let Stage::TakingBack(failure) = std::mem::replace(&mut self.stage, Stage::Changing) {
                 return Step::Failed(failure);
@@ -238,7 +240,7 @@ impl Commit {
 }
 
 impl Datapath {
-    /// Carries out what can be taken back of a message; the rest goes to `rest`.
+    /// Applies the part of a message that can be undone. The other part is appended to `rest`.
     fn change(
         &mut self,
         message: &Message,
@@ -266,7 +268,7 @@ impl Datapath {
         }
     }
 
-    /// Takes a change back; those after it have been taken back.
+    /// Undoes a change; later changes must have been undone already.
     fn take_back(&mut self, now: Instant, undo: Undo, out: &mut Output) {
         match undo {
             Undo::Port(port, config) => {
@@ -283,7 +285,7 @@ impl Datapath {
         }
     }
 
-    /// Keeps packets again that the messages of a failed bundle named.
+    /// Returns packets that messages of a failed bundle named to the buffer.
     fn give_back(&mut self, rest: Rest) {
         if let Rest::PacketOut(_, Some(kept)) | Rest::Release(kept) = rest {
             self.plane.buffers.put_back(kept);
@@ -292,7 +294,7 @@ impl Datapath {
 
     fn finish(&mut self, rest: Rest, request: &mut Request<'_>) {
         match rest {
-            // It was checked, with the packet it names, before.
+            // The packet-out was checked before, together with its buffered packet.
             Rest::PacketOut(packet, kept) => self.send_packet_out(&packet, kept, request),
             Rest::Release(kept) => self.release_kept(kept, request),
         }

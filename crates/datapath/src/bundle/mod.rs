@@ -1,11 +1,12 @@
-//! Bundles: messages that a controller gathers and that take effect together (OpenFlow 1.4.1, 6.8 and 7.3.9; in 1.3 by the Open
-//! Networking Foundation's extension 230).
+//! Bundles: messages that a controller collects and that take effect together (OpenFlow 1.4.1, 6.8 and 7.3.9; in 1.3
+//! by the Open Networking Foundation's extension 230).
 //!
-//! Every bundle is ordered, asked for or not, and if one of its messages fails nothing has changed: `commit` takes changes back by
-//! the journal. Nothing else changes the switch meanwhile: what controllers ask for, time-outs and what packets teach waits. Packets are
-//! forwarded meanwhile and see its messages take effect one after the other, unless it is to be atomic: then they see the flow entries as they were
-//! until all messages have succeeded ([`FlowTable::hold`](crate::table::FlowTable::hold)). Only an atomic bundle that changes ports, groups,
-//! meters or tables as well is carried out between two bursts of packets, however long they have to wait.
+//! Every bundle is ordered, requested or not. If one of its messages fails, nothing has changed, because `commit`
+//! undoes the changes recorded in the journal. Nothing else changes the switch during a commit: controller requests,
+//! time-outs and learning wait. Forwarding continues, and packets see the messages take effect one after the other.
+//! During an atomic bundle they see the flow entries as they were, until all messages have succeeded
+//! ([`FlowTable::hold`](crate::table::FlowTable::hold)). An atomic bundle that also changes ports, groups, meters or
+//! tables is committed between two bursts of packets, however long that takes.
 mod commit;
 mod schedule;
 mod timed;
@@ -22,55 +23,57 @@ use weir_openflow::model::{Action, Body, FlowMod, Instruction, MatchField, Messa
 use weir_openflow::{Version, codec};
 use weir_units::Instant;
 
-/// Bundles of a channel at most.
+/// Maximum number of bundles per channel.
 pub(crate) const MAX_BUNDLES: usize = 64;
-/// Messages of a bundle at most.
+/// Maximum number of messages per bundle.
 pub(crate) const MAX_MESSAGES: usize = 1 << 20;
-/// Bytes of all messages in bundles, as they came, at most: a few hundred thousand flow-mods. Decoded they take several times that.
+/// Maximum size of all messages in bundles, in bytes as encoded: a few hundred thousand flow-mods. Decoded they need
+/// several times as much memory.
 pub(crate) const MAX_BYTES: usize = 32 << 20;
-/// How long the next message about a bundle is waited for.
+/// Maximum time between two messages about a bundle.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The bundles of all channels, in the order they were opened.
 #[derive(Debug, Default)]
 pub(crate) struct Bundles {
     list: Vec<Bundle>,
-    /// Bytes of all their messages.
+    /// Size of all their messages, in bytes as encoded.
     bytes: usize,
 }
 
-/// A bundle that is not carried out yet.
+/// A bundle that is not committed yet.
 #[derive(Debug)]
 pub(crate) struct Bundle {
     pub(crate) channel: ChannelId,
     pub(crate) id: BundleId,
     flags: BundleFlags,
     is_closed: bool,
-    /// Each in the memory it came in: large pieces that are freed have the allocator tidy up.
+    /// The messages, each still in the memory it was decoded into, because freeing large blocks makes the allocator
+    /// do costly cleanup.
     messages: Chunks<Box<Message>>,
     bytes: usize,
-    /// Whether it has messages that change more than flow entries.
+    /// True if there are messages that change more than flow entries.
     has_others: bool,
     end: End,
 }
 
-/// What ends a bundle if its controller is silent.
+/// Event that ends a bundle if its controller stays silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// It is given up.
+    /// The bundle is discarded at this time.
     GiveUp(Instant),
-    /// It is carried out, in answer to the message with this transaction id.
+    /// The bundle is committed at this time, in answer to the message with this transaction id.
     Commit(Instant, u32),
-    /// Nothing: its commit came and takes its time.
+    /// None: its commit has arrived and is delayed.
     Held,
 }
 
-/// A bundle whose time has come.
+/// A bundle that is due.
 #[derive(Debug)]
 pub(crate) enum Due {
-    /// To be carried out: the transaction id of the commit, and the messages.
+    /// To be committed; with the transaction id of the commit request.
     Commit(Bundle, u32),
-    /// Nothing came for too long.
+    /// Discarded because its controller was silent for too long.
     GiveUp(ChannelId, BundleId),
 }
 
@@ -78,7 +81,7 @@ impl Bundles {
     /// Opens a bundle.
     ///
     /// # Errors
-    /// [`BundleFailed`]: the channel has it, or too many.
+    /// [`BundleFailed`]: the channel already has this bundle, or too many.
     pub(crate) fn open(
         &mut self,
         now: Instant,
@@ -106,10 +109,12 @@ impl Bundles {
         Ok(())
     }
 
-    /// Whether a message may be added, which [`Bundles::keep`] does then; a bundle that is not there is opened.
+    /// Checks that a message may be added to a bundle; [`Bundles::keep`] then adds it. Opens the bundle if it does
+    /// not exist.
     ///
     /// # Errors
-    /// [`BundleFailed`]: it is closed, its flags are others, or there are too many messages.
+    /// [`BundleFailed`]: the bundle is closed or has other flags, the message may not be in a bundle, or there are
+    /// too many messages.
     pub(crate) fn may_add(
         &mut self,
         now: Instant,
@@ -138,7 +143,7 @@ impl Bundles {
         Ok(())
     }
 
-    /// Adds a message that may be.
+    /// Adds a message that [`Bundles::may_add`] allowed.
     pub(crate) fn keep(&mut self, channel: ChannelId, add: BundleAdd) {
         if let Ok(at) = self.position(channel, add.bundle) {
             let bundle = &mut self.list[at];
@@ -147,10 +152,10 @@ impl Bundles {
         }
     }
 
-    /// Closes a bundle: no message can be added any more.
+    /// Closes a bundle: no more messages can be added.
     ///
     /// # Errors
-    /// [`BundleFailed`]: it is not there, closed, or has other flags.
+    /// [`BundleFailed`]: the bundle does not exist, is already closed, or has other flags.
     pub(crate) fn close(
         &mut self,
         now: Instant,
@@ -162,7 +167,7 @@ impl Bundles {
         if std::mem::replace(&mut bundle.is_closed, true) { Err(BundleFailed::BundleClosed) } else { Ok(()) }
     }
 
-    /// Waits for a bundle's commit, which has come, as long as it takes.
+    /// Keeps a bundle without time limit, because its commit has arrived but is delayed.
     pub(crate) fn hold(&mut self, channel: ChannelId, id: BundleId, flags: BundleFlags) {
         let Ok(at) = self.position(channel, id) else { return };
         let bundle = &mut self.list[at];
@@ -171,23 +176,23 @@ impl Bundles {
         }
     }
 
-    /// Lends out a bundle's messages, for [`Bundles::put_back`]; none if it is not there.
+    /// Moves a bundle's messages out, until [`Bundles::put_back`]. Returns `None` if the bundle does not exist.
     pub(crate) fn lend(&mut self, channel: ChannelId, id: BundleId) -> Option<Chunks<Box<Message>>> {
         let at = self.position(channel, id).ok()?;
         Some(std::mem::take(&mut self.list[at].messages))
     }
 
-    /// Takes back what was lent.
+    /// Returns messages that were moved out by [`Bundles::lend`].
     pub(crate) fn put_back(&mut self, channel: ChannelId, id: BundleId, messages: Chunks<Box<Message>>) {
         if let Ok(at) = self.position(channel, id) {
             self.list[at].messages = messages;
         }
     }
 
-    /// Takes a bundle out, to carry it out.
+    /// Removes a bundle to commit it.
     ///
     /// # Errors
-    /// [`BundleFailed`]: it is not there or has other flags.
+    /// [`BundleFailed`]: the bundle does not exist or has other flags.
     pub(crate) fn take(
         &mut self,
         now: Instant,
@@ -199,10 +204,10 @@ impl Bundles {
         self.discard(channel, id)
     }
 
-    /// Has a bundle carried out at a time, in answer to `xid`.
+    /// Schedules a bundle's commit, in answer to the message `xid`.
     ///
     /// # Errors
-    /// [`BundleFailed`]: it is not there or has other flags.
+    /// [`BundleFailed`]: the bundle does not exist or has other flags.
     pub(crate) fn schedule(
         &mut self,
         at: Instant,
@@ -216,23 +221,23 @@ impl Bundles {
         Ok(())
     }
 
-    /// Takes a bundle out, to forget it.
+    /// Removes a bundle to discard it.
     ///
     /// # Errors
-    /// [`BundleFailed`]: it is not there.
+    /// [`BundleFailed`]: the bundle does not exist.
     pub(crate) fn discard(&mut self, channel: ChannelId, id: BundleId) -> Result<Bundle, BundleFailed> {
         let at = self.position(channel, id)?;
         Ok(self.remove(at))
     }
 
-    /// Forgets a channel's bundles.
+    /// Discards a channel's bundles.
     pub(crate) fn forget(&mut self, channel: ChannelId) {
         while let Some(at) = self.list.iter().position(|bundle| bundle.channel == channel) {
             self.remove(at);
         }
     }
 
-    /// Takes out a bundle whose time has come, the earliest first.
+    /// Removes a bundle that is due, the earliest first.
     pub(crate) fn due(&mut self, now: Instant) -> Option<Due> {
         let due = (0..self.list.len()).filter(|at| self.list[*at].end.at() <= now);
         let at = due.min_by_key(|at| self.list[*at].end.at())?;
@@ -243,7 +248,7 @@ impl Bundles {
         })
     }
 
-    /// When the next bundle's time comes.
+    /// Returns the time when the next bundle is due.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.list.iter().map(|bundle| bundle.end.at()).filter(|at| *at != Instant::FAR).min()
     }
@@ -253,7 +258,7 @@ impl Bundles {
         found.ok_or(BundleFailed::BadId)
     }
 
-    /// A bundle that a message with these flags is about; it is waited for anew.
+    /// Returns the bundle that a message with these flags names, and restarts its time limit.
     fn of(
         &mut self,
         now: Instant,
@@ -268,7 +273,7 @@ impl Bundles {
         }
         match &mut bundle.end {
             End::GiveUp(at) => *at = now + PATIENCE,
-            // Only discarding it is possible now.
+            // A scheduled bundle can only be discarded.
             End::Commit(..) => return Err(BundleFailed::BundleInProgress),
             End::Held => {}
         }
@@ -291,7 +296,8 @@ impl End {
     }
 }
 
-/// Messages that change the switch and nothing else: those can be in a bundle.
+/// Returns true for messages that are allowed in a bundle: those that do nothing but change the switch, and
+/// packet-outs.
 fn can_be_in(body: &Body) -> bool {
     matches!(
         body,
@@ -304,7 +310,7 @@ fn can_be_in(body: &Body) -> bool {
     )
 }
 
-/// Bytes of a message as it came, or not much more.
+/// Returns the encoded size of a message in bytes, or a slightly larger number.
 fn size(message: &Message, version: Version) -> usize {
     if let Body::FlowMod(flow) = &message.body
         && let Some(bytes) = size_of_plain(flow)
@@ -312,11 +318,12 @@ fn size(message: &Message, version: Version) -> usize {
         return bytes;
     }
     let mut bytes = Vec::new();
-    // What was decoded also encodes; what does not is no less than the largest.
+    // A decoded message can be encoded again. If encoding fails, the largest size is assumed.
     codec::encode(message, version, &mut bytes).map_or(usize::from(u16::MAX), |()| bytes.len())
 }
 
-/// The same for flow-mods that have only what most have: they come by the hundred thousand.
+/// Estimates the size like [`size`], without encoding, for flow-mods with only common parts, which arrive by the
+/// hundred thousand. Returns `None` for others.
 fn size_of_plain(flow: &FlowMod) -> Option<usize> {
     const FIXED: usize = 64;
     const ACTION: usize = 16;

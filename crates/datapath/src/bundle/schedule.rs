@@ -1,21 +1,21 @@
-//! When bundles with a time are carried out (OpenFlow 1.5.1, 7.3.9.8 and 7.3.5.20): controllers speak of the time of day, the
-//! datapath lives in its engine's, so the engine says how they go together.
+//! Schedules bundles with a time (OpenFlow 1.5.1, 7.3.9.8 and 7.3.5.20). Controllers state the time of day, but the
+//! datapath uses the engine's instants. So the engine tells how the two correspond.
 use std::time::Duration;
 use weir_openflow::model::bundle::{BundleFeaturesProperty, Time};
 use weir_openflow::model::error::BundleFailed;
 use weir_units::Instant;
 
-/// How far ahead a commit may be until a controller says otherwise, and at most.
+/// Maximum delay of a scheduled commit, by default and as the upper limit of a controller's setting.
 const MAX_FUTURE: Duration = Duration::from_secs(3600);
-/// How late a commit may come until a controller says otherwise: it is then carried out at once.
+/// Default for the maximum lateness of a commit's scheduled time. A late commit is executed at once.
 const MAX_PAST: Duration = Duration::from_secs(1);
-/// How exact commits are: an engine that sleeps wakes within this.
+/// Accuracy of commits: an engine that sleeps wakes up within this time.
 const ACCURACY: Duration = Duration::from_millis(1);
 
-/// See the module's page.
+/// The clock and tolerances of scheduled bundles.
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    /// An instant of the engine's, and what time of day it was then, since the beginning of 1970.
+    /// An instant of the engine and the time of day at that instant, since the beginning of 1970.
     clock: Option<(Instant, Duration)>,
     max_future: Duration,
     max_past: Duration,
@@ -28,15 +28,15 @@ impl Default for Schedule {
 }
 
 impl Schedule {
-    /// Says what time of day it is.
+    /// Sets the time of day at the instant `now`.
     pub(crate) fn set_clock(&mut self, now: Instant, time_of_day: Duration) {
         self.clock = Some((now, time_of_day));
     }
 
-    /// The instant of a time of day.
+    /// Converts a time of day to an instant.
     ///
     /// # Errors
-    /// [`BundleFailed`]: nobody knows the time of day, or it is too far ahead or gone by too long.
+    /// [`BundleFailed`]: the time of day is not known, or `time` is too far in the future or past.
     pub(crate) fn instant_of(&self, time: Time, now: Instant) -> Result<Instant, BundleFailed> {
         let today = self.time_of_day(now).ok_or(BundleFailed::SchedNotSupported)?;
         let asked = Duration::from_secs(time.seconds).saturating_add(Duration::from_nanos(time.nanoseconds.into()));
@@ -48,14 +48,14 @@ impl Schedule {
         }
     }
 
-    /// What it can do, and the time of day.
+    /// Returns the features for scheduled bundles with the present time of day, or `None` if that is not known.
     pub(crate) fn features(&self, now: Instant) -> Option<BundleFeaturesProperty> {
         let timestamp = time(self.time_of_day(now)?);
         let (max_future, max_past) = (time(self.max_future), time(self.max_past));
         Some(BundleFeaturesProperty::Time { accuracy: time(ACCURACY), max_future, max_past, timestamp })
     }
 
-    /// Takes over the tolerances that a controller sets, as far as they go.
+    /// Sets the tolerances that a controller requests, up to [`MAX_FUTURE`].
     pub(crate) fn set_tolerances(&mut self, max_future: Time, max_past: Time) {
         let span = |time: Time| {
             Duration::from_secs(time.seconds).saturating_add(Duration::from_nanos(time.nanoseconds.into()))

@@ -1,4 +1,5 @@
-//! For who lets commits take time: what a bundle is about, and refusing it for a reason of theirs.
+//! Interfaces for callers that delay commits: the changes a bundle would make, and refusing a bundle for the caller's
+//! reason.
 use crate::{ChannelId, Datapath, Output, Subject};
 use std::collections::HashSet;
 use weir_openflow::model::bundle::BundleControl;
@@ -6,13 +7,14 @@ use weir_openflow::model::error::BundleFailed;
 use weir_openflow::model::{Body, ErrorType, FlowCommand, Message};
 
 impl Datapath {
-    /// A commit has come, which takes its time: its bundle is not given up meanwhile.
+    /// Keeps a bundle whose commit has arrived but is delayed, however long the controller stays silent.
     pub fn hold_bundle(&mut self, channel: ChannelId, commit: &BundleControl) {
         self.bundles.hold(channel, commit.bundle, commit.flags);
     }
 
-    /// What each of the first `most` messages of a bundle would do to the entries, and how many messages are behind them; nothing if it is not there.
-    /// Entries are as they were before it, but for those that its own messages delete before they are added again.
+    /// Returns what each of the first `most` messages of a bundle would do to the entries, and the number of messages
+    /// after them; `None` if the bundle does not exist. Each is judged by the entries before the bundle, except that
+    /// an entry deleted by an earlier message of the bundle counts as absent when it is added again.
     pub fn bundle_subjects(
         &mut self,
         channel: ChannelId,
@@ -42,7 +44,8 @@ impl Datapath {
         Some((subjects, more))
     }
 
-    /// Answers a commit as if the message of its bundle with this number had failed: nothing has changed, and the bundle is gone.
+    /// Answers a commit as if the message with the index `member` in its bundle had failed: nothing has changed, and
+    /// the bundle is discarded.
     pub fn refuse_bundle(
         &mut self,
         channel: ChannelId,
@@ -53,7 +56,7 @@ impl Datapath {
     ) {
         let Body::BundleControl(control) = &commit.body else { return };
         let messages = self.bundles.lend(channel, control.bundle).unwrap_or_default();
-        // It is there: it was looked at when its commit's turn came, and its channel waits for the answer.
+        // The bundle exists, because it was examined before its commit and its channel waits for the answer.
         let _ = self.bundles.discard(channel, control.bundle);
         if let Some(message) = messages.iter().nth(member) {
             self.refuse_message(channel, message, error, out);
