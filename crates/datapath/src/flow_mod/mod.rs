@@ -1,4 +1,4 @@
-//! Applying flow-mods to the tables (OpenFlow 1.3.5, 6.4; OpenFlow 1.0.0, 4.6).
+//! Applies flow-mods to the tables (OpenFlow 1.3.5, 6.4; OpenFlow 1.0.0, 4.6).
 mod subject;
 mod sweep;
 mod v10;
@@ -29,26 +29,27 @@ use weir_openflow::model::{
 use weir_packet::{Field, FlowKey, FlowMask};
 use weir_units::Instant;
 
-/// The tables with everything that changes with them.
+/// The tables, with everything that changes together with them.
 pub(crate) struct Tables<'a> {
     pub(crate) tables: &'a mut [FlowTable],
     pub(crate) meters: &'a Meters,
     pub(crate) timers: &'a mut Timers,
     pub(crate) programs: &'a mut Programs,
-    /// By table.
+    /// Settings of each table.
     pub(crate) settings: &'a [TableSettings],
-    /// The first table for egress, if there is one.
+    /// The first egress table, if there is one.
     pub(crate) first_egress: Option<u8>,
     pub(crate) groups: &'a Groups,
     pub(crate) journal: &'a mut Journal,
 }
 
-/// Which entries a message is about.
+/// Selection of the entries that a message is about.
 #[derive(Debug)]
 pub(crate) struct Filter {
     table: TableId,
     words: WordMatches,
-    /// Only this priority and exactly this match; otherwise matches at least as specific.
+    /// With a priority: only the entry with this priority and exactly this match. Otherwise all entries with a match
+    /// at least as specific.
     strict: Option<u16>,
     cookie: u64,
     cookie_mask: u64,
@@ -56,15 +57,15 @@ pub(crate) struct Filter {
     out_group: GroupId,
 }
 
-/// Flags that weir knows; 1.0's emergency entries are refused on their own.
+/// Supported flags. The emergency flag of 1.0 is refused separately.
 const FLAGS: u16 = 0b1_1111;
 
 impl Tables<'_> {
-    /// Applies a flow-mod; `gone` is told of entries that ask for it. Gives what is left to do where it is about many
-    /// entries.
+    /// Applies a flow-mod. Removed entries that ask for a flow-removed message are appended to `gone`. Returns the
+    /// rest of the work if many entries are concerned.
     ///
     /// # Errors
-    /// As the agent answers; nothing changed.
+    /// The error to reply with; nothing has changed.
     pub(crate) fn apply<'a>(
         &mut self,
         now: Instant,
@@ -76,7 +77,8 @@ impl Tables<'_> {
         self.check_table(flow)?;
         check_flags(flow)?;
         let words = manner.reading.words(&key, &mask);
-        // In a large table an entry is in no cache: it comes while the rest of the message is looked at.
+        // In a large table the entry is not in the processor's cache. It is fetched while the rest of the message is
+        // checked.
         let table = self.tables.get(usize::from(flow.table.0));
         let fetched = table.and_then(|table| table.fetch(&words));
         if is_delete(flow) {
@@ -104,10 +106,10 @@ impl Tables<'_> {
         self.add(now, &add, gone).map(|()| None)
     }
 
-    /// The same, to its end.
+    /// Applies a flow-mod completely, unlike [`Tables::apply`].
     ///
     /// # Errors
-    /// As the agent answers; nothing changed.
+    /// The error to reply with; nothing has changed.
     pub(crate) fn apply_whole(
         &mut self,
         now: Instant,
@@ -119,7 +121,7 @@ impl Tables<'_> {
         self.finish(now, left, gone)
     }
 
-    /// Whether a flow-mod names a table, or may name all.
+    /// Checks that a flow-mod names a table of the pipeline, or all tables if it deletes.
     fn check_table(&self, flow: &FlowMod) -> Result<(), ErrorType> {
         let is_one_table = self.settings.get(usize::from(flow.table.0)).is_some_and(|table| table.is_there);
         if is_one_table || is_delete(flow) && flow.table == TableId::ALL {
@@ -128,11 +130,11 @@ impl Tables<'_> {
         Err(FlowModFailed::BadTableId.into())
     }
 
-    /// What entries are to do, if a flow-mod that adds or modifies them is right.
+    /// Checks a flow-mod that adds or modifies entries, and returns its compiled instructions.
     fn check(&self, flow: &FlowMod, version: Version, key: FlowKey, mask: FlowMask) -> Result<Program, ErrorType> {
         let is_egress = self.first_egress.is_some_and(|first| flow.table.0 >= first);
         let n_tables = u8::try_from(self.tables.len()).unwrap_or(u8::MAX);
-        // From other tables none leads into those for egress (OpenFlow 1.5.1, 5.1).
+        // Goto may not lead from another table into an egress table (OpenFlow 1.5.1, 5.1).
         let end = self.first_egress.filter(|_| !is_egress).unwrap_or(n_tables);
         let program = Program::compile(&flow.instructions, flow.table.0, end)?;
         if is_egress {
@@ -141,7 +143,7 @@ impl Tables<'_> {
         self.check_meters(&program)?;
         let known = Known::new(key, mask);
         validate::actions(program.apply.iter().flat_map(|list| list.iter()), &known, Place::Entry, version)?;
-        // The set runs in an order of its own: it is checked in that.
+        // The action set is checked in its order of execution.
         let mut set: Vec<_> = program.write.iter().flat_map(|list| list.iter()).collect();
         set.sort_by_key(|action| action_set::rank(action));
         validate::actions(set, &known, Place::Entry, version)?;
@@ -150,7 +152,7 @@ impl Tables<'_> {
         Ok(program)
     }
 
-    /// Whether the table was left able to do what an entry asks for.
+    /// Checks an entry against the restrictions of its table.
     fn check_settings(&self, flow: &FlowMod, mask: &FlowMask, program: &Program) -> Result<(), ErrorType> {
         let table = &self.settings[usize::from(flow.table.0)];
         if program.goto.is_some_and(|next| !self.settings[usize::from(next)].is_there) {
@@ -167,7 +169,7 @@ impl Tables<'_> {
         limits.check(&flow.matching, is_miss, program)
     }
 
-    /// That the meters an entry is to use are there.
+    /// Checks that the meters of an entry exist.
     fn check_meters(&self, program: &Program) -> Result<(), ErrorType> {
         let is_there = |meter: MeterId| meter <= MeterId::MAX && self.meters.contains(meter);
         match program.meter {
@@ -178,19 +180,19 @@ impl Tables<'_> {
         }
     }
 
-    /// Adds an entry; whether it overlaps with others has been looked at.
+    /// Adds an entry. The caller has checked for overlaps.
     fn add(&mut self, now: Instant, add: &Add<'_>, gone: &mut Vec<Gone>) -> Result<(), ErrorType> {
         let Add { flow, manner, words, program } = add;
         let table = &mut self.tables[usize::from(flow.table.0)];
         let same = table.find(words, manner.priority);
         if same.is_none() {
-            // Before another has to go for it.
+            // Memory is reserved before another entry is evicted.
             table.make_room(words).map_err(|_| FlowModFailed::TableFull)?;
         }
         let other = same.is_none().then(|| table.find_in_other_reading(words, manner.priority)).flatten();
         let former = same.or(other).map(|id| table.counter_of(id)).unwrap_or_default();
         if let Some(other) = other {
-            // An entry of the other reading matches other packets, so that it cannot be replaced where it is.
+            // An entry of the other reading matches other packets, so it cannot be replaced in place.
             self.discard(flow.table.0, other);
         }
         let table = &mut self.tables[usize::from(flow.table.0)];
@@ -199,7 +201,7 @@ impl Tables<'_> {
             self.remove(now, flow.table.0, victim, FlowRemovedReason::Eviction, gone);
         }
         let table = &mut self.tables[usize::from(flow.table.0)];
-        // 1.0 has no flag for it and always starts anew.
+        // 1.0 has no flag for this and always resets the counters.
         let resets = manner.version == Version::V10 || flow.flags.contains(FlowFlags::RESET_COUNTS);
         let counter = if resets { FlowCounter::default() } else { former };
         let stamp = self.timers.stamp();
@@ -241,7 +243,7 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// Starts the timer of an entry, if it ends by itself; it has none.
+    /// Starts the timer of an entry that has none, if the entry has a deadline.
     pub(crate) fn start_timer(&mut self, deadline: Option<Instant>, table: u8, id: EntryId) {
         let timer = deadline.map_or(TimerId::NONE, |at| self.timers.start(at, table, id));
         if let Some(entry) = self.tables[usize::from(table)].get_mut(id) {
@@ -255,7 +257,7 @@ impl Tables<'_> {
         }
     }
 
-    /// Removes an entry, and tells those who asked for it.
+    /// Removes an entry and records its flow-removed message in `gone` if the entry asks for one.
     fn remove(&mut self, now: Instant, table: u8, id: EntryId, reason: FlowRemovedReason, gone: &mut Vec<Gone>) {
         let own = &self.tables[usize::from(table)];
         let Some(entry) = own.get(id) else { return };
@@ -266,7 +268,7 @@ impl Tables<'_> {
         self.discard(table, id);
     }
 
-    /// Removes an entry without telling anybody.
+    /// Removes an entry without any notice.
     fn discard(&mut self, table: u8, id: EntryId) {
         let Some(entry) = self.tables[usize::from(table)].remove(id) else { return };
         let counter = self.tables[usize::from(table)].counter_of(id);
@@ -275,7 +277,7 @@ impl Tables<'_> {
         self.programs.step();
     }
 
-    /// Removes entries whose time is up, in at most `most` small steps; says when to call again.
+    /// Removes expired entries, in at most `most` small steps. Returns the time of the next call.
     pub(crate) fn expire(&mut self, now: Instant, most: usize, gone: &mut Vec<Gone>) -> Option<Instant> {
         let mut most = most;
         while let Some((table, id)) = self.timers.pop_due(now, &mut most) {
@@ -283,7 +285,7 @@ impl Tables<'_> {
             let deadline = self.tables[usize::from(table)].get(id).and_then(|entry| entry.deadline(used));
             match deadline {
                 Some((at, reason)) if at <= now => {
-                    // Its timer is up: there is none to stop.
+                    // The entry's timer has ended, so none has to be stopped.
                     let entry = self.tables[usize::from(table)].remove(id);
                     let counter = self.tables[usize::from(table)].counter_of(id);
                     self.journal.changed(FlowEvent::Removed, Some(reason), table, entry.as_ref(), None);
@@ -298,7 +300,7 @@ impl Tables<'_> {
     }
 }
 
-/// The entries that a filter lets through.
+/// Returns the entries that a filter selects.
 pub(crate) fn select<'a>(
     tables: &'a [FlowTable],
     filter: &'a Filter,
@@ -316,7 +318,7 @@ pub(crate) fn select<'a>(
 }
 
 impl Filter {
-    /// The entries that a modify means; a delete filters further.
+    /// Returns the filter of a modify. A delete filters further.
     fn of_flow_mod(flow: &FlowMod, manner: Manner, words: WordMatches) -> Filter {
         let is_strict = matches!(flow.command, FlowCommand::ModifyStrict | FlowCommand::DeleteStrict);
         let written = flow.matching.written().ok().filter(|_| !is_strict);
@@ -331,15 +333,15 @@ impl Filter {
         }
     }
 
-    /// The entries that a delete means: only these are filtered by what entries do (OpenFlow 1.3.5, 6.4).
+    /// Returns the filter of a delete. Only deletes also filter by the entries' actions (OpenFlow 1.3.5, 6.4).
     fn of_delete(flow: &FlowMod, manner: Manner, words: WordMatches) -> Filter {
         Filter { out_port: flow.out_port, out_group: flow.out_group, ..Filter::of_flow_mod(flow, manner, words) }
     }
 
-    /// Makes the filter of a statistics request; `reading` is that of the message that it came in.
+    /// Returns the filter of a statistics request; `reading` is how its message reads a match on the EtherType.
     ///
     /// # Errors
-    /// The match is wrong.
+    /// The match is invalid.
     pub(crate) fn of_request(request: &FlowRequest, reading: TypeReading) -> Result<Filter, ErrorType> {
         let (key, mask) = request.matching.written()?;
         Ok(Filter {
@@ -353,17 +355,18 @@ impl Filter {
         })
     }
 
-    /// Whether entries of a table may be meant.
+    /// Returns true if the filter may select entries of a table.
     pub(crate) fn is_about(&self, table: u8) -> bool {
         self.table == TableId::ALL || self.table.0 == table
     }
 
-    /// Whether it lets an entry through, whose match as tables compare it `words` gives.
+    /// Returns true if the filter selects an entry; `words` returns the entry's match in the form that tables
+    /// compare.
     pub(crate) fn lets(&self, entry: &FlowEntry, words: impl FnOnce() -> WordMatches) -> bool {
         self.lets_doing(entry, &entry.program, words)
     }
 
-    /// The same of an entry that does what `program` says.
+    /// Tests an entry like [`Filter::lets`], with `program` in place of the entry's own program.
     pub(crate) fn lets_doing(&self, entry: &FlowEntry, program: &Program, words: impl FnOnce() -> WordMatches) -> bool {
         (entry.cookie ^ self.cookie) & self.cookie_mask == 0
             && (self.strict.is_some() || self.words.is_any() || words().is_within(&self.words))
@@ -377,19 +380,20 @@ fn is_delete(flow: &FlowMod) -> bool {
 }
 
 fn check_flags(flow: &FlowMod) -> Result<(), ErrorType> {
-    // Deletes are about entries of any flags, and there are no emergency entries.
+    // Deletes concern entries with any flags, and there are no emergency entries to delete.
     if flow.flags.contains(FlowFlags::EMERG) && !is_delete(flow) {
         // OpenFlow 1.0.0, 5.3.3: emergency entries must have no time-outs.
         if (flow.idle_timeout, flow.hard_timeout) != (0, 0) {
             return Err(FlowModFailed::BadTimeout.into());
         }
-        // There is no emergency cache, so none of its entries fits (as Open vSwitch answers).
+        // There is no emergency cache, so an emergency entry never fits (Open vSwitch replies with this error, too).
         return Err(FlowModFailed::TableFull.into());
     }
     if flow.flags.0 & !(FLAGS | FlowFlags::EMERG.0) != 0 { Err(FlowModFailed::BadFlags.into()) } else { Ok(()) }
 }
 
-/// That an egress table's entry leaves the output alone that its packets came with (OpenFlow 1.5.1, 5.1).
+/// Checks that an entry of an egress table does not change the output of its packets' action set (OpenFlow 1.5.1,
+/// 5.1).
 fn check_egress_set(program: &Program) -> Result<(), ErrorType> {
     let problem = program.write.iter().flat_map(|list| list.iter()).find_map(|action| match action {
         Action::Output { .. } => Some(BadAction::BadOutPort),

@@ -1,29 +1,30 @@
-//! What a flow-mod is about, told without carrying it out.
+//! Predicts what a flow-mod does, without applying it.
 use super::{Filter, Manner, Tables, check_flags, is_delete};
 use weir_openflow::Version;
 use weir_openflow::model::{ErrorType, FlowCommand, FlowMod};
 
-/// What a flow-mod would do to the entries as they are. Entries have their names of [`EntryChange`](crate::EntryChange).
+/// Effect of a flow-mod on the present entries. Entries are named by their stamps, as in
+/// [`EntryChange`](crate::EntryChange).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// It adds an entry.
+    /// An entry is added.
     Add {
-        /// Of this priority.
+        /// Priority of the entry.
         priority: u16,
     },
-    /// It gives these other instructions, or puts another in the place of one.
+    /// These entries get other instructions or are replaced.
     Modify(Vec<u64>),
-    /// It deletes these.
+    /// These entries are deleted.
     Delete(Vec<u64>),
-    /// It is no flow-mod, or will be refused.
+    /// No effect, because the message is no flow-mod or would be refused.
     Nothing,
 }
 
 impl Tables<'_> {
-    /// What a flow-mod would do. That its table may be full, or that it may overlap with others, is not looked at.
+    /// Predicts what a flow-mod does. Does not check whether the table is full or whether the entry overlaps others.
     ///
     /// # Errors
-    /// As when it is carried out.
+    /// The error with which the flow-mod would be refused.
     pub(crate) fn subject(&self, flow: &FlowMod, manner: Manner) -> Result<Subject, ErrorType> {
         let (key, mask) = flow.matching.key_and_mask()?;
         self.check_table(flow)?;
@@ -35,7 +36,7 @@ impl Tables<'_> {
         self.check(flow, manner.version, key, mask)?;
         if flow.command != FlowCommand::Add {
             let names = self.names(&Filter::of_flow_mod(flow, manner, words.clone()));
-            // 1.0 adds what it does not find to modify.
+            // 1.0's modify adds an entry if none matches.
             if !names.is_empty() || manner.version != Version::V10 {
                 return Ok(Subject::Modify(names));
             }
@@ -45,7 +46,7 @@ impl Tables<'_> {
         Ok(same.map_or(Subject::Add { priority: manner.priority }, |same| Subject::Modify(vec![same.stamp])))
     }
 
-    /// The entries that a filter lets through.
+    /// Returns the stamps of the entries that a filter selects.
     fn names(&self, filter: &Filter) -> Vec<u64> {
         let mut names = Vec::new();
         for (_, table) in (0..).zip(&*self.tables).filter(|(number, _)| filter.is_about(*number)) {

@@ -1,8 +1,10 @@
-//! Changes that may be about many entries: non-strict flow-mods, the check for overlaps, entries that go with their group or meter or with
-//! their table. They go through the tables in steps, so that packets need not wait for all of it; nothing else changes the tables
-//! meanwhile ([`Datapath::is_busy`](crate::Datapath::is_busy)). Where the classifier can tell the few entries in question, only those are looked at.
+//! Applies changes that may concern many entries: non-strict flow-mods, the check for overlaps, and the removal of
+//! entries together with their group, meter or table. A sweep goes through the tables in steps, so that packets wait
+//! only for one step. Nothing else changes the tables between the steps
+//! ([`Datapath::is_busy`](crate::Datapath::is_busy)). If the classifier can name the few entries that may match, only
+//! those are examined.
 //!
-//! A table is gone through from its end, so that what its entries leave is given back on the way.
+//! A table is examined from its end, so that memory of removed entries is freed on the way.
 use super::{Filter, Manner, Tables};
 use crate::journal::{Former, Undo};
 use crate::program::Program;
@@ -16,23 +18,23 @@ use weir_openflow::model::monitor::FlowEvent;
 use weir_openflow::model::{ErrorType, FlowFlags, FlowMod, FlowRemovedReason, GroupId, MeterId, TableId};
 use weir_units::Instant;
 
-/// What a step may cost: some microseconds. A place looked at costs one.
+/// Cost of a step: a few microseconds. Examining a place costs 1.
 pub(crate) const STEP: usize = 128;
 
-/// What is done at once when a change begins: enough for those that are about few entries.
+/// Cost of the first step, which is enough for changes of few entries.
 const FIRST: usize = 64;
 
-/// What a changed entry costs beside looking at it.
+/// Additional cost of changing an entry.
 const CHANGE: usize = 7;
 
-/// What it costs to find out where to look in a table.
+/// Cost of finding out which places of a table to examine.
 const OPEN: usize = 4;
 
-/// See the module's page.
+/// A change in progress, with its position.
 #[derive(Debug)]
 pub(crate) struct Sweep<'a> {
     what: What<'a>,
-    /// The table that is gone through.
+    /// Number of the present table.
     table: u8,
     left: Left,
 }
@@ -41,15 +43,15 @@ pub(crate) struct Sweep<'a> {
 enum What<'a> {
     Delete(Filter),
     Modify(Box<Modify<'a>>),
-    /// Looks for entries that a new one overlaps with; without one it is added.
+    /// Looks for entries that a new one overlaps. If there is none, the new one is added.
     Add(Box<Add<'a>>),
     WithGroup(GroupId),
     WithMeter(MeterId),
-    /// Entries go without a word.
+    /// Removes entries without any notice.
     Clear(Clear),
 }
 
-/// What a modify does.
+/// The parameters of a modify.
 #[derive(Debug)]
 pub(super) struct Modify<'a> {
     pub(super) flow: Cow<'a, FlowMod>,
@@ -61,7 +63,7 @@ pub(super) struct Modify<'a> {
     pub(super) found: bool,
 }
 
-/// An entry that is to be added.
+/// An entry to be added.
 #[derive(Debug)]
 pub(super) struct Add<'a> {
     pub(super) flow: Cow<'a, FlowMod>,
@@ -70,22 +72,22 @@ pub(super) struct Add<'a> {
     pub(super) program: Arc<Program>,
 }
 
-/// Which entries a change of the pipeline leaves no place for.
+/// The entries that a change of the pipeline makes invalid.
 #[derive(Debug)]
 pub(crate) struct Clear {
-    /// By table: whether all of its entries go.
+    /// True for tables whose entries are all removed.
     pub(crate) all_of: Vec<bool>,
-    /// Gotos that lead nowhere now: by table, to which.
+    /// Invalid gotos: by table, true for each invalid target table.
     pub(crate) dead_ends: Vec<Vec<bool>>,
 }
 
-/// What is left to be looked at of a table.
+/// Part of the present table that is not examined yet.
 #[derive(Debug)]
 enum Left {
-    /// All of it.
+    /// The whole table.
     All,
     Few(Vec<EntryId>),
-    /// Places below this.
+    /// The places below this one.
     Below(u32),
 }
 
@@ -95,37 +97,39 @@ impl<'a> Sweep<'a> {
         Sweep { what, table, left: Left::All }
     }
 
-    /// Deletes what a filter lets through.
+    /// Returns a sweep that deletes the entries a filter selects.
     pub(super) fn delete(filter: Filter) -> Sweep<'a> {
         Sweep::new(What::Delete(filter))
     }
 
-    /// Gives what a filter lets through new instructions.
+    /// Returns a sweep that gives the entries a filter selects new instructions.
     pub(super) fn modify(modify: Modify<'a>) -> Sweep<'a> {
         Sweep::new(What::Modify(Box::new(modify)))
     }
 
-    /// Adds an entry if it overlaps with none of its priority.
+    /// Returns a sweep that adds an entry if it overlaps none of its priority.
     pub(super) fn add(add: Add<'a>) -> Sweep<'a> {
         Sweep::new(What::Add(Box::new(add)))
     }
 
-    /// Removes the entries that send to a group that went, or to any with [`GroupId::ALL`] (OpenFlow 1.3.5, 6.5).
+    /// Returns a sweep that removes the entries that send to a deleted group, or with [`GroupId::ALL`] to any group
+    /// (OpenFlow 1.3.5, 6.5).
     pub(crate) fn with_group(group: GroupId) -> Sweep<'a> {
         Sweep::new(What::WithGroup(group))
     }
 
-    /// Removes the entries that use a meter that is gone, or (`ALL`) any meter (OpenFlow 1.3.5, 6.5).
+    /// Returns a sweep that removes the entries that use a deleted meter, or with `ALL` any meter (OpenFlow 1.3.5,
+    /// 6.5).
     pub(crate) fn with_meter(meter: MeterId) -> Sweep<'a> {
         Sweep::new(What::WithMeter(meter))
     }
 
-    /// Removes the entries that a change of the pipeline leaves no place for.
+    /// Returns a sweep that removes the entries that a change of the pipeline makes invalid.
     pub(crate) fn clear(clear: Clear) -> Sweep<'a> {
         Sweep::new(What::Clear(clear))
     }
 
-    /// The same, independent of the message that it is for.
+    /// Copies the borrowed message into the sweep.
     pub(crate) fn into_owned(self) -> Sweep<'static> {
         let owned = |flow: Cow<'a, FlowMod>| Cow::Owned(flow.into_owned());
         let what = match self.what {
@@ -140,11 +144,11 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// A number that no table has.
+/// Table number beyond all tables.
 const BEYOND: u8 = TableId::ALL.0;
 
 impl What<'_> {
-    /// The table that it is about, if it is about one only: nearly all flow-mods are.
+    /// Returns the table concerned if it is a single one, as for nearly all flow-mods.
     fn only(&self) -> Option<u8> {
         let table = match self {
             What::Delete(filter) => filter.table,
@@ -155,12 +159,12 @@ impl What<'_> {
         Some(table.0).filter(|_| table != TableId::ALL)
     }
 
-    /// Where it goes on behind a table.
+    /// Returns the number of the table after `table`.
     fn after(&self, table: u8) -> u8 {
         if self.only().is_some() { BEYOND } else { table + 1 }
     }
 
-    /// Whether there may be something to look for in a table; most groups and meters have no entries in most tables.
+    /// Returns true if a table may hold entries concerned. Most groups and meters have no entries in most tables.
     fn is_about(&self, number: u8, table: &FlowTable) -> bool {
         let is_it = match self {
             What::Delete(filter) => filter.is_about(number),
@@ -173,7 +177,7 @@ impl What<'_> {
         is_it && table.len() != 0
     }
 
-    /// Where to look in a table.
+    /// Returns the part of a table to examine.
     fn open(&self, table: &FlowTable) -> Left {
         let few = match self {
             What::Delete(filter) => filter.few(table),
@@ -197,7 +201,7 @@ impl What<'_> {
 }
 
 impl Filter {
-    /// The entries of a table that it may let through, where few are to be looked at.
+    /// Returns the entries of a table that the filter may select, if these are known to be few.
     pub(super) fn few(&self, table: &FlowTable) -> Option<Vec<EntryId>> {
         match self.strict {
             Some(priority) => Some(table.find_in_any_reading(&self.words, priority).into_iter().collect()),
@@ -222,10 +226,10 @@ impl Clear {
 }
 
 impl Tables<'_> {
-    /// Begins a sweep; gives it back if there is more to do.
+    /// Begins a sweep. Returns the sweep if more steps are needed.
     ///
     /// # Errors
-    /// As the agent answers; nothing changed.
+    /// The error to reply with; nothing has changed.
     pub(crate) fn begin<'a>(
         &mut self,
         now: Instant,
@@ -236,10 +240,10 @@ impl Tables<'_> {
         Ok((!is_done).then_some(sweep))
     }
 
-    /// Carries out the rest of a sweep.
+    /// Runs the remaining steps of a sweep.
     ///
     /// # Errors
-    /// As the agent answers; nothing changed.
+    /// The error to reply with; nothing has changed.
     pub(crate) fn finish(
         &mut self,
         now: Instant,
@@ -251,10 +255,11 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// Goes on with a sweep until it is done or has cost `most`, which goes down by what it costs. Whether it is done.
+    /// Continues a sweep until it is done or its cost reaches `most`, which is reduced by the cost. Returns true if
+    /// it is done.
     ///
     /// # Errors
-    /// As the agent answers; nothing changed.
+    /// The error to reply with; nothing has changed.
     pub(crate) fn go_on(
         &mut self,
         now: Instant,
@@ -276,7 +281,7 @@ impl Tables<'_> {
         }
     }
 
-    /// The next entry to be looked at; none at the end, or if there is nothing left to spend.
+    /// Returns the next entry to examine, or `None` at the end or when `most` is used up.
     fn next_of(&self, sweep: &mut Sweep<'_>, most: &mut usize) -> Option<(u8, EntryId)> {
         let number = &mut sweep.table;
         while *most > 0
@@ -304,7 +309,7 @@ impl Tables<'_> {
         None
     }
 
-    /// Does to an entry what the sweep is for.
+    /// Applies the sweep's change to an entry.
     fn change(
         &mut self,
         now: Instant,
@@ -351,10 +356,10 @@ impl Tables<'_> {
         }
     }
 
-    /// All has been looked at. Whether that was all there is to do.
+    /// Finishes a sweep after all entries have been examined. Returns true if no work is left.
     fn end(&mut self, now: Instant, sweep: &mut Sweep<'_>, gone: &mut Vec<Gone>) -> Result<bool, ErrorType> {
         match &mut sweep.what {
-            // 1.0 adds what it does not find to modify.
+            // 1.0's modify adds an entry if none matches.
             What::Modify(modify) if !modify.found && modify.manner.version == Version::V10 => {
                 let Modify { flow, manner, program, words, .. } = &**modify;
                 let (flow, program, words) = (Cow::Owned(flow.clone().into_owned()), program.clone(), words.clone());

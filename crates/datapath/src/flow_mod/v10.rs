@@ -1,36 +1,36 @@
-//! What only flow-mods of 1.0 have.
+//! Rules for flow-mods that differ between versions, mostly those of 1.0.
 use crate::table::TypeReading;
 use weir_openflow::Version;
 use weir_openflow::model::{FlowMod, Match};
 use weir_packet::Field;
 use weir_packet::field::{eth_type, ip_proto};
 
-/// How a flow-mod is carried out where versions differ.
+/// How a flow-mod is applied where versions differ.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
     pub(super) version: Version,
-    /// The priority that entries have in lookups and strict commands; the flow-mod's own is only told.
+    /// Priority of the entry in lookups and strict commands. The flow-mod's own priority is only reported.
     pub(super) priority: u16,
-    /// Which type of a frame `eth_type` is.
+    /// Which EtherType of a frame with several tags `eth_type` means.
     pub(super) reading: TypeReading,
 }
 
 impl Manner {
-    /// The manner of a version's own flow-mod: in 1.0 an entry without wildcards comes before all others, whatever its
-    /// priority (OpenFlow 1.0.0, 3.4).
+    /// Returns the manner of a version's own flow-mod. In 1.0 an entry without wildcards has precedence over all
+    /// others, whatever its priority (OpenFlow 1.0.0, 3.4).
     pub(crate) fn of(flow: &FlowMod, version: Version) -> Manner {
         let is_first = version == Version::V10 && is_exact(&flow.matching);
         let priority = if is_first { u16::MAX } else { flow.priority };
         Manner { priority, version, reading: TypeReading::of(version, false) }
     }
 
-    /// The manner of Nicira's flow-mod, which has the same order in all versions.
+    /// Returns the manner of Nicira's flow-mod, which orders entries by priority in all versions.
     pub(crate) fn of_nicira(flow: &FlowMod, version: Version) -> Manner {
         Manner { version, priority: flow.priority, reading: TypeReading::of(version, true) }
     }
 }
 
-/// Whether a match of 1.0 has no wildcard: it names every field that packets it matches have.
+/// Returns true if a match of 1.0 has no wildcard: it names every field of the packets it matches.
 fn is_exact(matching: &Match) -> bool {
     let value =
         |field: Field| matching.get(field).filter(|(_, mask)| *mask == field.all_ones()).map(|(value, _)| value);
@@ -50,7 +50,7 @@ fn is_exact(matching: &Match) -> bool {
     }
 }
 
-/// The fields of a transport that 1.0 looks into.
+/// Returns the fields of a transport protocol that 1.0 can match.
 fn ports(proto: Option<u128>) -> &'static [Field] {
     match proto.and_then(|number| u8::try_from(number).ok()) {
         Some(ip_proto::TCP) => &[Field::TcpSrc, Field::TcpDst],
