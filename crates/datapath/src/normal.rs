@@ -34,7 +34,7 @@ pub(crate) struct Learned {
 /// Destination of a packet output to NORMAL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Forward {
-    /// This port, unless the packet arrived there.
+    /// The given port, unless the packet arrived there.
     To(PortNo),
     /// Every port except the packet's input port.
     Flood,

@@ -26,7 +26,7 @@ pub enum Stage {
     Control,
     /// Polling ports without finding a frame.
     Idle,
-    /// Sleeping.
+    /// Sleeping because no frame arrives.
     Sleep,
 }
 

@@ -1,12 +1,14 @@
-//! When entries end: a wheel of deadlines (Varghese and Lauck: Hashed and Hierarchical Timing Wheels, SOSP 1987), so that starting,
-//! stopping and ending one costs the same however many there are.
+//! Timers for the time-outs of flow entries: a hierarchical timing wheel (Varghese and Lauck: Hashed and Hierarchical
+//! Timing Wheels, SOSP 1987). Starting, stopping and ending a timer has a constant cost, whatever the number of
+//! timers.
 //!
-//! Time is cut into ticks of some 17 ms. Each of four levels has 256 slots: of one tick, 256, 65,536 and so on; a timer lies in the lowest
-//! level whose slots tell its tick from the present one, and goes down a level when the present gets to its slot. Those whose tick has
-//! come are put in order of their deadlines. All of that is done in steps as small as asked for.
+//! Time is divided into ticks of about 17 ms. Each of four levels has 256 slots, of 1, 256, 65,536 and 16,777,216
+//! ticks. A timer lies in the lowest level whose slots separate its tick from the present one, and moves down a level
+//! when the present tick reaches its slot. Timers whose tick has come are ordered by deadline in a heap. The caller
+//! bounds the number of steps done at once.
 //!
-//! An idle time-out moves with every packet; its timer does not. When it is up, the entry's last use says when to look
-//! again, so packets pay nothing.
+//! An idle time-out moves with every packet, but its timer does not move. When the timer ends, the entry's last use
+//! gives the time of the next check. So packets do no work for timers.
 use crate::shape::EntryId;
 use crate::slab::Slab;
 use std::cmp::Reverse;
@@ -16,14 +18,15 @@ use weir_units::Instant;
 /// Bits of a time in nanoseconds below a tick.
 const TICK_BITS: u32 = 24;
 const LEVELS: usize = 4;
-/// Bits of a tick's number that a level tells apart.
+/// Bits of a tick's number that select a slot within a level.
 const SLOT_BITS: usize = 8;
 const SLOTS: usize = 1 << SLOT_BITS;
-/// Ticks that the wheel reaches ahead: two years.
+/// Number of ticks that the wheel covers: two years.
 const REACH: u64 = 1 << (LEVELS * SLOT_BITS);
-/// Timers of a slot up to which the earliest is looked for, to wake when it is up; otherwise when its slot begins.
+/// Maximum number of timers of a slot that are searched for the earliest deadline. With more timers the wake-up is
+/// when the slot begins.
 const LOOKED_AT: usize = 16;
-/// Timers that are up at once for which memory is kept.
+/// Capacity of the heap of due timers that is kept when the heap is empty.
 const KEPT: usize = 4096;
 
 /// A timer that was started.
@@ -35,17 +38,17 @@ impl TimerId {
     pub(crate) const NONE: TimerId = TimerId(u32::MAX);
 }
 
-/// See the module's page.
+/// The timers of all flow entries.
 #[derive(Debug)]
 pub(crate) struct Timers {
     timers: Slab<Timer>,
-    /// The present tick: no timer outside `due` has an earlier one.
+    /// The present tick. All timers outside `due` have a later or equal tick.
     tick: u64,
-    /// The first timer of each slot.
+    /// First timer of each slot's list.
     slots: [[u32; SLOTS]; LEVELS],
-    /// Which slots have timers, a bit each.
+    /// One bit per slot: set if the slot has timers.
     taken: [[u64; SLOTS / 64]; LEVELS],
-    /// Timers whose tick has come.
+    /// Timers whose tick has come, earliest first.
     due: BinaryHeap<Reverse<(Instant, u32)>>,
     last_stamp: u64,
 }
@@ -60,7 +63,7 @@ struct Timer {
     table: u8,
 }
 
-/// Where a timer is.
+/// Location of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Slot {
@@ -68,11 +71,11 @@ enum Place {
         slot: u8,
     },
     Due,
-    /// Among those that are due, but stopped.
+    /// Among the due timers, but stopped.
     Stopped,
 }
 
-/// No timer.
+/// End of a slot's list.
 const END: u32 = u32::MAX;
 
 impl Default for Timers {
@@ -89,13 +92,13 @@ impl Default for Timers {
 }
 
 impl Timers {
-    /// A stamp for a new entry.
+    /// Returns a stamp for a new entry, unique in this datapath.
     pub(crate) fn stamp(&mut self) -> u64 {
         self.last_stamp += 1;
         self.last_stamp
     }
 
-    /// Starts a timer that says when to look at an entry.
+    /// Starts a timer for an entry that ends at `at`.
     pub(crate) fn start(&mut self, at: Instant, table: u8, id: EntryId) -> TimerId {
         let timer = Timer { at, id, next: END, previous: END, place: Place::Due, table };
         let number = self.timers.insert(timer);
@@ -103,7 +106,7 @@ impl Timers {
         TimerId(number)
     }
 
-    /// Stops a timer, if it is one.
+    /// Stops a timer. Does nothing for [`TimerId::NONE`].
     pub(crate) fn stop(&mut self, timer: TimerId) {
         match self.timers.get_mut(timer.0) {
             Some(there) if there.place == Place::Due => there.place = Place::Stopped,
@@ -115,7 +118,8 @@ impl Timers {
         }
     }
 
-    /// Takes the next timer that is up and gives its entry. Each step towards it takes one off `most`; none are made beyond.
+    /// Removes the next timer that has ended and returns its entry's table and id. Each step decrements `most`; at
+    /// zero the search stops.
     pub(crate) fn pop_due(&mut self, now: Instant, most: &mut usize) -> Option<(u8, EntryId)> {
         while *most > 0 && self.turn(now) {
             *most -= 1;
@@ -131,7 +135,7 @@ impl Timers {
         None
     }
 
-    /// Gives back memory that timers left which have ended, some of it. Whether that was all.
+    /// Frees some of the memory of ended timers. Returns true if no more is left to free.
     pub(crate) fn give_back(&mut self) -> bool {
         if self.due.is_empty() && self.due.capacity() > KEPT {
             self.due = BinaryHeap::new();
@@ -139,13 +143,13 @@ impl Timers {
         self.timers.give_back()
     }
 
-    /// When to look for timers that are up at the latest.
+    /// Returns the time of the next [`Timers::pop_due`] at the latest, if there are timers.
     pub(crate) fn next(&self) -> Option<Instant> {
         let due = self.due.peek().map(|Reverse((at, _))| *at);
         due.into_iter().chain(self.next_of_wheel()).min()
     }
 
-    /// One step of bringing the wheel to `now`; whether there was one to make.
+    /// Does one step of advancing the wheel to `now`. Returns false if no step is left.
     fn turn(&mut self, now: Instant) -> bool {
         for level in (0..LEVELS).rev() {
             let number = self.slots[level][slot_of(self.tick, level)];
@@ -162,7 +166,7 @@ impl Timers {
                 self.tick = start;
                 true
             }
-            // No slot that is taken begins before then: all stay on their level.
+            // No later slot with timers begins before the present tick, so all timers stay on their level.
             _ => {
                 self.tick = self.tick.max(present);
                 false
@@ -170,7 +174,7 @@ impl Timers {
         }
     }
 
-    /// Puts a timer where it belongs.
+    /// Inserts a timer into its slot, or into the heap if its tick has come.
     fn put(&mut self, number: u32, at: Instant) {
         let tick = (at.as_nanos() >> TICK_BITS).min(self.tick | (REACH - 1));
         let Some(timer) = self.timers.get_mut(number) else { return };
@@ -190,7 +194,7 @@ impl Timers {
         self.taken[level][slot / 64] |= 1 << (slot % 64);
     }
 
-    /// Takes a timer out of its slot.
+    /// Removes a timer from its slot.
     fn unlink(&mut self, number: u32) {
         let Some(&Timer { next, previous, place: Place::Slot { level, slot }, .. }) = self.timers.get(number) else {
             return;
@@ -209,7 +213,7 @@ impl Timers {
         }
     }
 
-    /// The first slot after the present ones that has timers: level, slot, and its first tick.
+    /// Returns the first slot after the present ones that has timers: level, slot, and its first tick.
     fn next_slot(&self) -> Option<(usize, usize, u64)> {
         (0..LEVELS).find_map(|level| {
             let slot = first_after(&self.taken[level], slot_of(self.tick, level))?;
@@ -221,7 +225,7 @@ impl Timers {
 
     fn next_of_wheel(&self) -> Option<Instant> {
         if (0..LEVELS).any(|level| self.slots[level][slot_of(self.tick, level)] != END) {
-            // A slot is only half emptied: there is more to do at once.
+            // The present slot is only partly emptied, so the next step is due at once.
             return Some(Instant::from_nanos(self.tick << TICK_BITS));
         }
         let (level, slot, start) = self.next_slot()?;
@@ -236,12 +240,12 @@ impl Timers {
     }
 }
 
-/// The slot of a tick on a level.
+/// Returns the slot of a tick on a level.
 fn slot_of(tick: u64, level: usize) -> usize {
     usize::from((tick >> (level * SLOT_BITS)).to_le_bytes()[0])
 }
 
-/// The first bit set after bit `after`.
+/// Returns the first set bit after bit `after`.
 fn first_after(bits: &[u64; SLOTS / 64], after: usize) -> Option<usize> {
     let from = after + 1;
     (from / 64..bits.len()).find_map(|word| {
@@ -258,7 +262,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::time::Duration;
 
-    /// Takes what is up, in steps of a few; says which entries' timers those were.
+    /// Runs all timers that have ended, a few steps at a time. Returns the ids of their entries.
     fn due(timers: &mut Timers, now: Instant) -> Vec<u32> {
         let mut ended = Vec::new();
         while timers.next().is_some_and(|at| at <= now) {
@@ -300,7 +304,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Timers come up when a sorted list says, in its order, whatever is started and stopped in between.
+        /// Timers end at the same times as in a sorted list, whatever is started and stopped in between.
         #[test]
         fn it_does_what_a_sorted_list_does(
             steps in proptest::collection::vec((0..4_u8, 0..40_u32, any::<u32>(), any::<prop::sample::Index>()), 1..200),
@@ -330,7 +334,7 @@ mod tests {
                         prop_assert_eq!(ended, expected);
                     }
                 }
-                // A wake-up may come early, never late.
+                // A wake-up may be early but never late.
                 if let Some((at, _)) = list.first() {
                     prop_assert!(timers.next().is_some_and(|next| next <= *at));
                 }

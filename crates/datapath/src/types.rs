@@ -7,7 +7,7 @@ use weir_units::{Bps, Instant};
 /// Identity and limits of a datapath.
 #[derive(Debug, Clone)]
 pub struct DatapathConfig {
-    /// Datapath id.
+    /// Datapath id in features replies.
     pub datapath_id: u64,
     /// Name shown in description replies.
     pub name: String,
@@ -45,15 +45,15 @@ pub enum Lookup {
 }
 
 /// Use of the verdict cache: each worker caches the pipeline's outcome for packets, so that later packets of the same
-/// flow skip the lookups. Verdicts and counters are the same with and without the cache.
+/// flow skip the lookups. The cache changes neither verdicts nor counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum VerdictCache {
     /// Used while it saves time, which occasional trials measure.
     #[default]
     Auto,
-    /// Never used.
+    /// The cache is never used.
     Off,
-    /// Always used.
+    /// The cache is always used.
     On,
 }
 
@@ -187,15 +187,15 @@ pub struct PortQueues {
 /// A queue of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortQueue {
-    /// Queue number.
+    /// Number of the queue within its port.
     pub id: u32,
-    /// Guaranteed rate.
+    /// Guaranteed rate, if one is set.
     pub min: Option<Bps>,
-    /// Maximum rate.
+    /// Maximum rate, if one is set.
     pub max: Option<Bps>,
-    /// Packets sent.
+    /// Number of packets sent.
     pub tx_packets: u64,
-    /// Bytes sent.
+    /// Number of bytes sent.
     pub tx_bytes: u64,
     /// Packets dropped because the queue was full.
     pub tx_dropped: u64,
