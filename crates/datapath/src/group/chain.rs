@@ -1,4 +1,5 @@
-//! Groups that lead to groups, by sending packets there or by watching them (OpenFlow 1.3.5, 6.5).
+//! Maintains the chains of groups that lead to groups, by sending packets there or by watching them (OpenFlow 1.3.5,
+//! 6.5).
 use super::{Group, Groups, MAX_CHAIN};
 use foldhash::{HashSet, HashSetExt};
 use std::collections::BTreeSet;
@@ -6,12 +7,12 @@ use weir_openflow::model::error::{BadAction, GroupModFailed};
 use weir_openflow::model::{ErrorType, GroupId};
 
 impl Group {
-    /// The groups that its buckets send to.
+    /// Returns the groups that the buckets send to.
     pub(super) fn forwards(&self) -> BTreeSet<GroupId> {
         self.buckets.iter().filter_map(super::Bucket::next).collect()
     }
 
-    /// The groups that its buckets watch.
+    /// Returns the groups that the buckets watch.
     pub(super) fn watches(&self) -> BTreeSet<GroupId> {
         self.buckets.iter().map(|bucket| bucket.asked.watch_group).filter(|group| *group != GroupId::ANY).collect()
     }
@@ -22,10 +23,12 @@ impl Group {
 }
 
 impl Groups {
-    /// Checks that the groups that a new or changed group leads to are there, and none leads back; sets its level.
+    /// Checks that the groups that a new or changed group leads to exist and do not lead back to it. Sets the group's
+    /// level.
     ///
     /// # Errors
-    /// `OFPGMFC_LOOP`, `OFPBAC_BAD_OUT_GROUP`, `OFPGMFC_BAD_WATCH`, and `OFPGMFC_CHAINING_UNSUPPORTED` where the chain below is too long.
+    /// `OFPGMFC_LOOP`, `OFPBAC_BAD_OUT_GROUP`, `OFPGMFC_BAD_WATCH`, and `OFPGMFC_CHAINING_UNSUPPORTED` if the chain
+    /// below is too long.
     pub(super) fn check_chain(&self, group: &mut Group) -> Result<(), ErrorType> {
         if group.leads().any(|id| id == group.id) {
             return Err(GroupModFailed::Loop.into());
@@ -37,7 +40,7 @@ impl Groups {
         if group.watches().iter().any(missing) {
             return Err(GroupModFailed::BadWatch.into());
         }
-        // Nothing leads to a group that is not there yet.
+        // No group leads to a group that does not exist yet, so a new group cannot close a loop.
         if self.by_id.contains_key(&group.id) && self.leads_to(group, group.id) {
             return Err(GroupModFailed::Loop.into());
         }
@@ -45,7 +48,7 @@ impl Groups {
         check_level(group.level)
     }
 
-    /// Whether some way from a group leads to `target`.
+    /// Returns true if a chain leads from a group to `target`.
     fn leads_to(&self, group: &Group, target: GroupId) -> bool {
         let mut seen = HashSet::new();
         let mut ways: Vec<GroupId> = group.leads().collect();
@@ -62,17 +65,18 @@ impl Groups {
         false
     }
 
-    /// One above the highest level that a group leads to.
+    /// Returns a group's level: one more than the highest level among the groups it leads to, or 0 if it leads to
+    /// none.
     fn level_above(&self, group: &Group) -> u8 {
         group.leads().filter_map(|id| self.find(id)).map(|(_, below)| below.level + 1).max().unwrap_or(0)
     }
 
-    /// Works out all levels anew after one changed; there are no loops.
+    /// Computes all levels anew after one changed. The chains must have no loop.
     ///
     /// # Errors
-    /// `OFPGMFC_CHAINING_UNSUPPORTED`: some chain is too long. Levels are then wrong until this is called again.
+    /// `OFPGMFC_CHAINING_UNSUPPORTED`: some chain is too long. The levels are then wrong until this is called again.
     pub(super) fn level_again(&mut self) -> Result<(), ErrorType> {
-        // A round gets right what is one level above what was right.
+        // Each round corrects the level above those that are already correct.
         for _ in 0..=MAX_CHAIN {
             let levels: Vec<(usize, u8)> = (0..)
                 .zip(&self.slots)
@@ -94,7 +98,8 @@ impl Groups {
         self.iter().try_for_each(|group| check_level(group.level))
     }
 
-    /// Notes, in the groups that a group leads to, that it does (`1`) or does no longer (`-1`).
+    /// Adds `change` to the reference counts in the groups that a group leads to: `1` for a new group, `-1` for a
+    /// removed one.
     pub(super) fn link(&mut self, group: &Group, change: i32) {
         for id in group.forwards() {
             if let Some(below) = self.get_mut(id) {

@@ -1,4 +1,4 @@
-//! Group-mods (OpenFlow 1.3.5, 6.5 and 7.3.4.3; 1.5.1, 6.7). One that is refused changes nothing.
+//! Applies group-mods (OpenFlow 1.3.5, 6.5 and 7.3.4.3; 1.5.1, 6.7). A refused group-mod changes nothing.
 use super::compile::Replaced;
 use super::{Group, GroupCounters, Groups};
 use crate::ports::Ports;
@@ -8,7 +8,7 @@ use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
 use weir_openflow::model::{ErrorType, GroupId};
 use weir_units::Instant;
 
-/// What a group-mod works on besides the groups.
+/// State besides the groups that a group-mod needs.
 pub(crate) struct Around<'a> {
     pub(crate) now: Instant,
     pub(crate) version: Version,
@@ -17,10 +17,11 @@ pub(crate) struct Around<'a> {
 }
 
 impl Groups {
-    /// Applies a group-mod; gives the group that went, [`GroupId::ALL`] if all did: the flow entries that send to it go too.
+    /// Applies a group-mod. Returns the deleted group, or [`GroupId::ALL`] if all were deleted: the caller must
+    /// remove the flow entries that send to it.
     ///
     /// # Errors
-    /// As the agent answers; nothing changed.
+    /// The error to reply with; nothing has changed.
     pub(crate) fn apply(&mut self, change: &GroupMod, around: Around<'_>) -> Result<Option<GroupId>, ErrorType> {
         let names_bucket = matches!(change.command, GroupMod::INSERT_BUCKET | GroupMod::REMOVE_BUCKET);
         if change.command_bucket != BucketId::ALL && !names_bucket {
@@ -62,7 +63,8 @@ impl Groups {
         Ok(())
     }
 
-    /// The group's statistics go on. Those of its buckets begin anew, unless they are to be kept where the bucket stays.
+    /// Replaces a group's buckets. The group's statistics continue. Those of its buckets restart, unless
+    /// `keeps_counters` keeps them for buckets that remain.
     fn modify(&mut self, change: &GroupMod, around: Around<'_>, keeps_counters: bool) -> Result<(), ErrorType> {
         if change.group > GroupId::MAX {
             return Err(GroupModFailed::InvalidGroup.into());
@@ -75,7 +77,7 @@ impl Groups {
             && let Err(error) = self.level_again()
         {
             self.slots[slot] = Some(old);
-            // As it was, so right.
+            // Restores the former levels, which cannot fail.
             let _ = self.level_again();
             return Err(error);
         }
@@ -86,10 +88,10 @@ impl Groups {
         Ok(())
     }
 
-    /// Accounts for a group that took the place of another.
+    /// Updates links and counters after a group replaced another in its slot.
     fn replaced(&mut self, slot: usize, old: &Group, counters: &mut GroupCounters, keeps_counters: bool) {
         self.link(old, -1);
-        // Out of its place meanwhile: it leads to others, never to itself.
+        // The new group is moved out meanwhile. It leads to other groups, never to itself.
         let Some(new) = self.slots[slot].take() else { return };
         self.link(&new, 1);
         self.n_buckets = self.n_buckets - old.buckets.len() + new.buckets.len();
@@ -97,7 +99,7 @@ impl Groups {
         self.slots[slot] = Some(new);
     }
 
-    /// A group that others lead to stays, since what leads to it would lead nowhere; with all, all go.
+    /// Deletes a group or all groups. A single group that others lead to cannot be deleted.
     fn delete(&mut self, id: GroupId, around: Around<'_>) -> Result<Option<GroupId>, ErrorType> {
         if id == GroupId::ALL {
             (self.slots, self.free, self.n_buckets) = (Vec::new(), Vec::new(), 0);
@@ -105,7 +107,7 @@ impl Groups {
             around.counters.clear();
             return Ok(Some(id));
         }
-        // Not there: nothing to do (OpenFlow 1.3.5, 6.5).
+        // Deleting a group that does not exist is no error (OpenFlow 1.3.5, 6.5).
         let Some((slot, group)) = self.find(id) else { return Ok(None) };
         if group.forwarders + group.watchers > 0 {
             return Err(GroupModFailed::ChainedGroup.into());
@@ -120,8 +122,8 @@ impl Groups {
         Ok(Some(id))
     }
 
-    /// The group-mod that replaces a group by itself with buckets inserted or removed; its type and properties stay (OpenFlow
-    /// 1.5.1, 6.7).
+    /// Returns the group-mod that replaces a group by itself with buckets inserted or removed. Type and properties
+    /// stay (OpenFlow 1.5.1, 6.7).
     fn with_changed_buckets(&self, change: &GroupMod) -> Result<GroupMod, ErrorType> {
         let (_, group) = self.find(change.group).ok_or(GroupModFailed::UnknownGroup)?;
         let mut buckets: Vec<Bucket> = group.asked().cloned().collect();
@@ -136,7 +138,7 @@ impl Groups {
     }
 }
 
-/// Inserts the buckets of a group-mod behind the one that it names.
+/// Inserts the buckets of a group-mod after the bucket that it names.
 fn insert(buckets: &mut Vec<Bucket>, change: &GroupMod) -> Result<(), ErrorType> {
     let at = match change.command_bucket {
         BucketId::FIRST => 0,
@@ -150,7 +152,7 @@ fn insert(buckets: &mut Vec<Bucket>, change: &GroupMod) -> Result<(), ErrorType>
 fn remove(buckets: &mut Vec<Bucket>, named: BucketId) -> Result<(), ErrorType> {
     match named {
         BucketId::ALL => buckets.clear(),
-        // Without buckets there is no first and no last: nothing to do.
+        // Without buckets there is no first and no last one, so nothing is removed.
         BucketId::FIRST => drop(buckets.drain(..1.min(buckets.len()))),
         BucketId::LAST => drop(buckets.pop()),
         named => drop(buckets.remove(place(buckets, named)?)),

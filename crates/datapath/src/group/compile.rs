@@ -1,4 +1,4 @@
-//! Checking the group that a group-mod describes, and making it ready to be run.
+//! Checks the group that a group-mod describes and prepares it for running.
 use super::select::Hashed;
 use super::{Bucket, Group, Groups, Kind, select};
 use crate::action_set::ActionSet;
@@ -13,7 +13,7 @@ use weir_openflow::selection::SelectionMethod;
 use weir_packet::{FlowKey, FlowMask};
 use weir_units::Instant;
 
-/// What stays of a group that another takes the place of; for a new group nothing.
+/// Properties that a new group takes over from the group it replaces; zero for a group that replaces none.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Replaced {
     created: Instant,
@@ -35,10 +35,10 @@ impl Replaced {
 }
 
 impl Groups {
-    /// The group that a group-mod describes.
+    /// Compiles the group that a group-mod describes.
     ///
     /// # Errors
-    /// As the agent answers.
+    /// The error to reply with.
     pub(super) fn compile(&self, change: &GroupMod, version: Version, replaced: Replaced) -> Result<Group, ErrorType> {
         let kind = Kind::from_number(change.kind).ok_or(GroupModFailed::BadType)?;
         let count = change.buckets.len();
@@ -73,7 +73,7 @@ impl Groups {
         Ok(group)
     }
 
-    /// What a group chooses by, if its properties say; that is all they may say.
+    /// Returns the hash that a group's properties set, if any. Other properties are refused.
     fn selection(&self, properties: &[Property], kind: Kind) -> Result<Option<Box<Hashed>>, ErrorType> {
         let Some((property, others)) = properties.split_first() else { return Ok(None) };
         let method = SelectionMethod::from_property(property)?;
@@ -92,7 +92,7 @@ impl Groups {
     }
 }
 
-/// Refuses properties of buckets: weir understands none.
+/// Refuses all properties of buckets, because weir supports none.
 fn check_properties(properties: &[Property]) -> Result<(), ErrorType> {
     match properties.first() {
         None => Ok(()),
@@ -101,7 +101,7 @@ fn check_properties(properties: &[Property]) -> Result<(), ErrorType> {
     }
 }
 
-/// Checks that buckets have numbers of their own.
+/// Checks that bucket ids are valid and unique.
 fn check_numbers(buckets: &[group::Bucket]) -> Result<(), ErrorType> {
     let mut seen = HashSet::new();
     for bucket in buckets {
@@ -115,13 +115,13 @@ fn check_numbers(buckets: &[group::Bucket]) -> Result<(), ErrorType> {
     Ok(())
 }
 
-/// Checks what a bucket says by itself.
+/// Checks a bucket's own fields.
 fn check(bucket: &group::Bucket, kind: Kind, version: Version) -> Result<(), ErrorType> {
-    // A group with fields that its type does not define is invalid (OpenFlow 1.3.5, 6.5).
+    // A group is invalid if it sets fields that its type does not define (OpenFlow 1.3.5, 6.5).
     if bucket.weight != 0 && kind != Kind::Select {
         return Err(GroupModFailed::InvalidGroup.into());
     }
-    // A port need not be there yet, but it must be one that can be.
+    // The port need not exist yet, but its number must be one that a port can have.
     let port = bucket.watch_port;
     let watches = port != PortNo::ANY || bucket.watch_group != GroupId::ANY;
     let is_port = port == PortNo::ANY || port == PortNo::LOCAL || port.is_ordinary();
@@ -129,12 +129,12 @@ fn check(bucket: &group::Bucket, kind: Kind, version: Version) -> Result<(), Err
         return Err(GroupModFailed::BadWatch.into());
     }
     check_properties(&bucket.properties)?;
-    // Which packets will come is not known: none are ruled out.
+    // The group's packets are not known, so no action is refused for its packets.
     let known = Known::new(FlowKey::EMPTY, FlowMask::EMPTY);
     validate::actions(&bucket.actions, &known, Place::Bucket, version)
 }
 
-/// A bucket's actions in the order of execution, of each type the last.
+/// Returns a bucket's actions in the order of execution, with only the last action of each type.
 fn in_order(bucket: &group::Bucket) -> Box<[Action]> {
     let mut set = ActionSet::default();
     set.write(&bucket.actions);

@@ -1,57 +1,57 @@
-//! What packets count in groups and buckets. Each worker counts for itself, as at flow entries ([`crate::table::WorkerNo`]), so that
-//! workers that share a group wait for nobody; what is read is the sum.
+//! Counts packets and bytes of groups and buckets. Each worker has its own counters, as for flow entries
+//! ([`crate::table::WorkerNo`]), so that workers sharing a group never wait. Readers get the sum.
 use super::run::BucketAt;
 use super::{BucketId, Group};
 use crate::table::WorkerNo;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// See the module's page.
+/// Counters of all groups.
 #[derive(Debug)]
 pub(crate) struct GroupCounters {
-    /// By worker; all have as many places and buckets.
+    /// Counters of each worker. All workers have the same number of slots and buckets.
     shares: Vec<Vec<GroupCount>>,
 }
 
-/// What a worker counted in one group.
+/// Counters of a group that belong to one worker.
 #[derive(Debug, Default)]
 struct GroupCount {
     total: Count,
-    /// By bucket.
+    /// Counters of each bucket.
     buckets: Vec<Count>,
 }
 
-/// Packets and bytes; one thread writes them, others read.
+/// Number of packets and bytes. One thread writes it, others read.
 #[derive(Debug, Default)]
 struct Count {
     packets: AtomicU64,
     bytes: AtomicU64,
 }
 
-/// What all workers counted in one group.
+/// Sums of all workers' counters of a group.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Counted {
-    /// Packets and bytes.
+    /// Packets and bytes of the group.
     pub(super) total: (u64, u64),
-    /// By bucket.
+    /// Packets and bytes of each bucket.
     pub(super) buckets: Vec<(u64, u64)>,
 }
 
 impl Default for GroupCounters {
-    /// Those of the engine's own thread.
+    /// Returns counters for the engine's own thread.
     fn default() -> GroupCounters {
         GroupCounters { shares: vec![Vec::new()] }
     }
 }
 
 impl GroupCounters {
-    /// Makes room for another worker's counters.
+    /// Adds counters for another worker.
     pub(crate) fn add_worker(&mut self) {
         let like = |group: &GroupCount| GroupCount::of(group.buckets.len());
         self.shares.push(self.shares[0].iter().map(like).collect());
     }
 
-    /// Counts a packet in the group at a place.
+    /// Counts a packet in the group in a slot.
     #[inline]
     pub(crate) fn count(&self, worker: WorkerNo, slot: usize, bytes: usize) {
         if let Some(group) = self.share(worker).get(slot) {
@@ -71,7 +71,7 @@ impl GroupCounters {
         self.shares.get(worker.0).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// What all counted in the group at a place.
+    /// Returns the sums of all workers for the group in a slot.
     pub(super) fn of(&self, slot: usize) -> Counted {
         let mut sum = Counted::default();
         for group in self.shares.iter().filter_map(|share| share.get(slot)) {
@@ -82,7 +82,7 @@ impl GroupCounters {
         sum
     }
 
-    /// Starts the counters of the group at a place.
+    /// Resets the counters of the group in a slot.
     pub(super) fn start(&mut self, slot: usize, buckets: usize) {
         for share in &mut self.shares {
             if share.len() <= slot {
@@ -92,12 +92,13 @@ impl GroupCounters {
         }
     }
 
-    /// Forgets all groups.
+    /// Removes the counters of all groups.
     pub(super) fn clear(&mut self) {
         self.shares.iter_mut().for_each(|share| *share = Vec::new());
     }
 
-    /// Starts those of the buckets of a group that took another's place; a bucket that stayed may keep its own.
+    /// Resets the counters of buckets after a group replaced another. With `keeps`, buckets that remain keep their
+    /// counters.
     pub(super) fn replace_buckets(&mut self, slot: usize, old: &Group, new: &Group, keeps: bool) {
         for group in self.shares.iter_mut().filter_map(|share| share.get_mut(slot)) {
             let counts = std::mem::take(&mut group.buckets);
@@ -107,7 +108,7 @@ impl GroupCounters {
         }
     }
 
-    /// Makes the counters of the group at a place what they were in sum.
+    /// Sets the counters of the group in a slot to given sums.
     pub(super) fn put_back(&mut self, slot: usize, counted: &Counted) {
         self.start(slot, counted.buckets.len());
         let group = &self.shares[0][slot];
@@ -125,7 +126,7 @@ impl GroupCount {
 }
 
 impl Count {
-    /// Counts a packet; only the thread that this belongs to does.
+    /// Counts a packet. Only the thread that owns the counter may call this.
     fn add(&self, bytes: usize) {
         self.packets.store(self.packets.load(Relaxed) + 1, Relaxed);
         self.bytes.store(self.bytes.load(Relaxed) + bytes as u64, Relaxed);

@@ -1,32 +1,32 @@
-//! What the group table says of itself (OpenFlow 1.3.5, 7.3.5.9 to 7.3.5.11).
+//! Describes the group table: statistics, descriptions and features (OpenFlow 1.3.5, 7.3.5.9 to 7.3.5.11).
 use super::{Group, GroupCounters, Groups, Kind};
 use crate::table::duration;
 use weir_openflow::model::GroupId;
 use weir_openflow::model::group::{GroupDesc, GroupFeatures, GroupStats};
 use weir_units::Instant;
 
-/// `OFPGFC_*`: weights and dead buckets in select groups, groups that lead to groups, with loops refused.
+/// `OFPGFC_*`: weights and liveness in select groups, groups that lead to groups, with loops refused.
 const CAPABILITIES: u32 = 0b1111;
 
-/// A way through the groups that a request is about. A group keeps its place, so that one that is there all the time is met
-/// exactly once.
+/// Position of a walk through the groups that a request selects. A group keeps its slot, so a group that exists
+/// during the whole walk is visited exactly once.
 #[derive(Debug)]
 pub(crate) struct GroupWalk {
-    /// One, or all.
+    /// The group requested, or [`GroupId::ALL`].
     wanted: GroupId,
     place: usize,
 }
 
 impl GroupWalk {
-    /// At its start.
+    /// Returns the beginning of a walk.
     pub(crate) fn new(wanted: GroupId) -> GroupWalk {
         GroupWalk { wanted, place: 0 }
     }
 }
 
 impl Groups {
-    /// Goes on with a walk; statistics of the groups met, and whether there are more. `entries` says how many flow entries send
-    /// to a group.
+    /// Continues a walk. Returns the statistics of the groups visited, and true if groups remain. `entries` returns
+    /// the number of flow entries that send to a group.
     pub(crate) fn stats(
         &self,
         now: Instant,
@@ -40,7 +40,8 @@ impl Groups {
         (stats.collect(), more)
     }
 
-    /// Goes on with a walk; the groups met as they were asked for, and whether there are more.
+    /// Continues a walk. Returns the descriptions of the groups visited, as requested by their group-mods, and true
+    /// if groups remain.
     pub(crate) fn descs(&self, walk: &mut GroupWalk, most: usize) -> (Vec<GroupDesc>, bool) {
         let desc = |group: &Group| GroupDesc {
             kind: group.kind.number(),
@@ -52,7 +53,8 @@ impl Groups {
         (groups.into_iter().map(|(_, group)| desc(group)).collect(), more)
     }
 
-    /// The next groups, in order of their numbers, with no more than `most` places and buckets but for the last group's.
+    /// Returns the next groups, ordered by number, and true if groups remain. At most `most` slots and buckets are
+    /// visited, except that the last group is completed.
     fn walk(&self, walk: &mut GroupWalk, most: usize) -> (Vec<(usize, &Group)>, bool) {
         if walk.wanted != GroupId::ALL {
             return (self.find(walk.wanted).into_iter().collect(), false);
@@ -68,7 +70,7 @@ impl Groups {
         (groups, walk.place < self.slots.len())
     }
 
-    /// What groups can do; `actions` is the bitmap of action types that buckets may have.
+    /// Returns the features of groups; `actions` is the bitmap of action types that buckets may have.
     pub(crate) fn features(&self, actions: u32) -> GroupFeatures {
         let max_groups = u32::try_from(self.limits.groups).unwrap_or(u32::MAX);
         let kinds = [Kind::All, Kind::Select, Kind::Indirect, Kind::FastFailover];

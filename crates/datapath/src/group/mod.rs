@@ -1,13 +1,15 @@
-//! The group table (OpenFlow 1.3.5, 5.6 and 6.5): groups of buckets, of which a packet takes all, one, or the first that is alive.
+//! The group table (OpenFlow 1.3.5, 5.6 and 6.5): groups of buckets. A packet runs through all buckets of a group,
+//! one of them, or the first live one.
 //!
-//! Reading order: this page (groups, and which buckets are alive), `run` (a packet's way), `select` (which bucket a flow takes),
-//! `change` (group-mods) with `compile` (what is checked) and `chain` (groups that lead to groups), `describe` (statistics).
+//! Reading order: this module (groups, and which buckets are live), `run` (a packet's way), `select` (which bucket a
+//! flow takes), `change` (group-mods) with `compile` (checks) and `chain` (groups that lead to groups), `describe`
+//! (statistics).
 //!
-//! Packets only read the table; what they count lies in [`GroupCounters`], so that workers can share one table. Whether a bucket is
-//! alive is worked out when a port or group changes, so that packets pay nothing for it.
+//! Packets only read the table. Their counts are in [`GroupCounters`], so that workers can share one table. The
+//! liveness of buckets is computed when a port or group changes, so packets do no work for it.
 //!
-//! What holds between two group-mods: every group that a bucket sends to or watches is there, no group leads back to itself, and no
-//! chain of groups is longer than [`MAX_CHAIN`].
+//! Invariants between two group-mods: every group that a bucket sends to or watches exists, no group leads back to
+//! itself, and no chain of groups is longer than [`MAX_CHAIN`].
 mod chain;
 mod change;
 mod compile;
@@ -32,34 +34,34 @@ use weir_openflow::model::property::Property;
 use weir_openflow::model::{Action, ErrorType, GroupId, PortNo, group};
 use weir_units::Instant;
 
-/// Most groups that a packet passes on one way: a group that sends to a group that sends to a group and so on.
+/// Maximum length of a chain of groups that send to each other.
 const MAX_CHAIN: u8 = 16;
 
-/// How many groups and buckets there may be.
+/// Maximum numbers of groups and buckets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) groups: usize,
-    /// Of one group.
+    /// Maximum number of buckets per group.
     pub(crate) buckets: usize,
-    /// Of all groups together.
+    /// Maximum number of buckets of all groups together.
     pub(crate) buckets_in_all: usize,
 }
 
-/// See the module's page.
+/// The groups of a datapath.
 #[derive(Debug)]
 pub(crate) struct Groups {
-    /// A group keeps its place for as long as it is there.
+    /// The groups. A group keeps its slot as long as it exists.
     slots: Vec<Option<Group>>,
-    /// Places of `slots` without a group.
+    /// Indexes of the slots without a group.
     free: Vec<usize>,
     by_id: HashMap<GroupId, usize>,
     n_buckets: usize,
     limits: Limits,
-    /// What select groups choose by.
+    /// Hash of packets in select groups that do not state their own.
     hashed: Hashed,
 }
 
-/// What packets do with a group's buckets (`OFPGT_*`).
+/// Type of a group: which of its buckets a packet takes (`OFPGT_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     All,
@@ -68,46 +70,46 @@ pub(crate) enum Kind {
     FastFailover,
 }
 
-/// A group.
+/// A group, ready to run.
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
     pub(crate) id: GroupId,
     pub(crate) kind: Kind,
     pub(crate) buckets: Box<[Bucket]>,
-    /// Its properties, as they were asked for.
+    /// Properties, as requested.
     properties: Vec<Property>,
     created: Instant,
-    /// Groups on the longest way from here to a group that leads to none.
+    /// Length of the longest chain of groups below this one.
     level: u8,
-    /// Groups with a bucket that sends here.
+    /// Number of groups with a bucket that sends to this one.
     forwarders: u32,
-    /// Groups with a bucket that watches this one.
+    /// Number of groups with a bucket that watches this one.
     watchers: u32,
-    /// Whether a packet that comes now finds a bucket.
+    /// True if at least one bucket is live.
     is_live: bool,
-    /// Whether all buckets have the same weight.
+    /// True if all buckets (except those of weight 0) have the same weight.
     is_even: bool,
-    /// What it chooses by, if a controller says.
+    /// Hash of packets, if a controller set it for this group.
     hashed: Option<Box<Hashed>>,
 }
 
-/// A bucket, ready to be run.
+/// A bucket, ready to run.
 #[derive(Debug, Clone)]
 pub(crate) struct Bucket {
-    /// As the controller wrote it.
+    /// The bucket as requested.
     asked: group::Bucket,
-    /// Its action set, in the order of execution.
+    /// The bucket's action set, in the order of execution.
     actions: Box<[Action]>,
-    /// Whether packets may take it: what it watches is alive, and in a select group it has a share.
+    /// True if packets may take the bucket: what it watches is live, and in a select group its weight is not 0.
     is_live: bool,
-    /// Tells it from other buckets when flows are shared out; stays the same while actions and watches do.
+    /// Seed that distinguishes buckets when flows are distributed. It depends only on actions and watches.
     seed: u64,
-    /// One over its weight.
+    /// Reciprocal of the weight.
     inverse_weight: f64,
 }
 
 impl Groups {
-    /// An empty table of a datapath.
+    /// Returns an empty table; the datapath id seeds the hash.
     pub(crate) fn new(limits: Limits, datapath_id: u64) -> Groups {
         Groups {
             slots: Vec::new(),
@@ -119,7 +121,7 @@ impl Groups {
         }
     }
 
-    /// A group and its place.
+    /// Returns a group and its slot.
     #[inline]
     fn find(&self, id: GroupId) -> Option<(usize, &Group)> {
         let slot = *self.by_id.get(&id)?;
@@ -138,7 +140,7 @@ impl Groups {
         self.slots.iter().flatten()
     }
 
-    /// Checks that the groups that actions send to are there.
+    /// Checks that the groups that actions send to exist.
     ///
     /// # Errors
     /// `OFPBAC_BAD_OUT_GROUP`.
@@ -147,10 +149,10 @@ impl Groups {
         if actions.into_iter().any(missing) { Err(BadAction::BadOutGroup.into()) } else { Ok(()) }
     }
 
-    /// Works out anew which buckets are alive. To be called whenever a port or a watched group changed.
+    /// Computes anew which buckets are live. Must be called whenever a port or a watched group changes.
     pub(crate) fn follow(&mut self, ports: &Ports) {
         let deepest = self.iter().map(|group| group.level).max().unwrap_or(0);
-        // Groups that lead to none first: those above look at them.
+        // Groups of low levels first, because groups above depend on them.
         for level in 0..=deepest {
             for slot in 0..self.slots.len() {
                 if self.at(slot).is_some_and(|group| group.level == level) {
@@ -160,9 +162,9 @@ impl Groups {
         }
     }
 
-    /// The same for one group; whether it came to life or died.
+    /// Computes which buckets of one group are live. Returns true if the group's own liveness changed.
     fn follow_one(&mut self, slot: usize, ports: &Ports) -> bool {
-        // Out of its place meanwhile: it looks at others, never at itself.
+        // The group is moved out meanwhile. Its buckets watch other groups, never itself.
         let Some(mut group) = self.slots.get_mut(slot).and_then(Option::take) else { return false };
         let watched = |id: GroupId| self.find(id).is_some_and(|(_, group)| group.is_live);
         for bucket in &mut group.buckets {
@@ -176,19 +178,19 @@ impl Groups {
 }
 
 impl Group {
-    /// Its buckets, as the controller wrote them.
+    /// Returns the buckets as requested.
     fn asked(&self) -> impl Iterator<Item = &group::Bucket> {
         self.buckets.iter().map(|bucket| &bucket.asked)
     }
 }
 
 impl Bucket {
-    /// Whether packets take it at all.
+    /// Returns true if the bucket gets packets when it is live.
     fn has_share(&self, kind: Kind) -> bool {
         kind != Kind::Select || self.asked.weight > 0
     }
 
-    /// A bucket that watches nothing is alive, one that watches is while the port or the group is (OpenFlow 1.3.5, 6.5).
+    /// Returns true if the bucket watches nothing, or if the port or group it watches is live (OpenFlow 1.3.5, 6.5).
     fn is_watched_alive(&self, ports: &Ports, is_group_live: impl Fn(GroupId) -> bool) -> bool {
         let (port, group) = (self.asked.watch_port, self.asked.watch_group);
         match (port == PortNo::ANY, group == GroupId::ANY) {
@@ -197,24 +199,24 @@ impl Bucket {
         }
     }
 
-    /// The group it sends to.
+    /// Returns the group that the bucket sends to.
     fn next(&self) -> Option<GroupId> {
         self.actions.iter().find_map(|action| if let Action::Group(id) = action { Some(*id) } else { None })
     }
 }
 
 impl Kind {
-    /// From its number in messages.
+    /// Converts the number used in messages.
     fn from_number(number: u8) -> Option<Kind> {
         [Kind::All, Kind::Select, Kind::Indirect, Kind::FastFailover].get(usize::from(number)).copied()
     }
 
-    /// Its number in messages.
+    /// Returns the number used in messages.
     fn number(self) -> u8 {
         self as u8
     }
 
-    /// Its name in text.
+    /// Returns the name used in text.
     pub(crate) fn name(self) -> &'static str {
         ["all", "select", "indirect", "ff"][usize::from(self.number())]
     }

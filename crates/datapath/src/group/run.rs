@@ -1,7 +1,8 @@
-//! A packet's way through groups (OpenFlow 1.3.5, 5.6.1).
+//! Runs a packet through groups (OpenFlow 1.3.5, 5.6.1).
 //!
-//! Each bucket works on a packet of its own, so the packet that a group was given goes on unchanged. The last bucket waits
-//! ([`Packet::wait_for`]): if nothing else happens to the packet, it gets the packet itself instead of a copy.
+//! Each bucket works on its own packet, so the packet given to a group stays unchanged. The last bucket is deferred
+//! ([`Packet::wait_for`]): if the packet is not needed afterwards, the bucket gets the packet itself instead of a
+//! copy.
 use super::select::Hashed;
 use super::{Group, Groups, Kind};
 use crate::DropReason;
@@ -10,11 +11,11 @@ use crate::execute;
 use crate::packet::Packet;
 use weir_openflow::model::GroupId;
 
-/// Buckets that one received packet runs through at most, in all groups together: chains of groups would otherwise make as many
-/// copies of it as a controller likes.
+/// Maximum number of buckets that one received packet runs through in all groups together. Without a limit, chains of
+/// groups could make any number of copies.
 pub(crate) const MAX_BUCKETS_OF_PACKET: u16 = 4096;
 
-/// A bucket's place, good until the next group-mod.
+/// Location of a bucket, valid until the next group-mod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BucketAt {
     slot: u32,
@@ -27,20 +28,21 @@ impl BucketAt {
         BucketAt { slot: slot as u32, bucket: bucket as u32 }
     }
 
-    /// The group's place.
+    /// Returns the slot of the group.
     pub(crate) fn slot(self) -> usize {
         self.slot as usize
     }
 
-    /// The bucket's number in its group, from 0.
+    /// Returns the index of the bucket in its group.
     pub(crate) fn bucket(self) -> usize {
         self.bucket as usize
     }
 }
 
-/// Gives a packet to a group.
+/// Runs a packet through a group.
 pub(crate) fn run(groups: &Groups, id: GroupId, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
-    // Flow entries go with their group, packet-outs are checked: a group is missing only if somebody forgot to.
+    // Flow entries are removed with their group and packet-outs are checked, so a missing group means a bug
+    // elsewhere.
     let Some((slot, group)) = groups.find(id) else { return packet.dropped(DropReason::UnknownGroup, fx) };
     fx.grouped(slot, packet.frame.len());
     if !group.is_live {
@@ -59,7 +61,7 @@ pub(crate) fn run(groups: &Groups, id: GroupId, packet: &mut Packet, origin: Ori
     }
 }
 
-/// Runs a bucket's actions on a packet that is the bucket's own.
+/// Runs a bucket's actions on a packet that belongs to the bucket alone.
 pub(crate) fn run_bucket(groups: &Groups, at: BucketAt, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
     let Some(group) = groups.at(at.slot()) else { return };
     let Some(bucket) = group.buckets.get(at.bucket()) else { return };
@@ -71,7 +73,7 @@ pub(crate) fn run_bucket(groups: &Groups, at: BucketAt, packet: &mut Packet, ori
 }
 
 impl Group {
-    /// What it chooses by.
+    /// Returns the hash by which the group chooses a bucket.
     fn hashed<'a>(&'a self, groups: &'a Groups) -> &'a Hashed {
         self.hashed.as_deref().unwrap_or(&groups.hashed)
     }

@@ -1,31 +1,36 @@
-//! Which bucket of a select group a flow takes.
+//! Chooses the bucket of a select group that a flow takes.
 //!
-//! **Purpose.** Packets of one flow take one bucket, so they stay in order; flows are shared out in proportion to the buckets'
-//! weights; and no more flows move than must. When a bucket dies, only its flows move, to the others by weight, and they come back
-//! with it. When a group-mod adds, removes or weighs a bucket anew, only flows to or from that bucket move.
+//! **Purpose.** Packets of one flow take one bucket, so they stay in order. Flows are distributed in proportion to
+//! the buckets' weights, and no more flows move than necessary. When a bucket dies, only its flows move, to the
+//! others by weight, and they return when it is live again. When a group-mod adds or removes a bucket or changes a
+//! weight, only flows to or from that bucket move.
 //!
-//! **How.** Weighted rendezvous hashing: a flow gives each bucket that is alive a number, and takes the one with the best.
+//! **Method.** Weighted rendezvous hashing: a flow draws a number for each live bucket and takes the bucket with the
+//! best one.
 //! 1. `h`: a hash of the packet's fields ([`FIELDS`]).
-//! 2. For each bucket `u` in (0, 1]: `h` mixed with the bucket's seed, which comes from its actions and watches.
-//! 3. The bucket with the least `-ln(u) / weight`: the first of several exponential clocks whose rates are the weights goes off
-//!    first with probability `weight / sum of weights`. With equal weights that is the largest `u`: no logarithm is needed.
+//! 2. For each bucket `u` in (0, 1]: `h` mixed with the bucket's seed, which is derived from its actions and watches.
+//! 3. The bucket with the least `-ln(u) / weight`: of several exponential clocks whose rates are the weights, each
+//!    goes off first with probability `weight / sum of weights`. With equal weights that is the bucket with the
+//!    largest `u`, and no logarithm is needed.
 //!
-//! **Cost.** In proportion to the buckets of the group: about a nanosecond each, some five with unequal weights. A table of
-//! choices (Maglev, NSDI'16) would cost the same for any number of buckets, but shares out no finer than its slots, and moves flows
-//! that need not move.
+//! **Cost.** Proportional to the number of buckets: about one nanosecond each, about five with unequal weights. A
+//! table of choices (Maglev, NSDI'16) would have the same cost for any number of buckets, but it distributes no finer
+//! than its slots, and it moves flows unnecessarily.
 //!
-//! **Source.** D. G. Thaler and C. V. Ravishankar, "Using Name-Based Mappings to Increase Hit Rates", IEEE/ACM Transactions on Networking
-//! 6(1), 1998; with weights: C. Schindelhauer and G. Schomaker, "Weighted Distributed Hash Tables", SPAA'05.
+//! **Source.** D. G. Thaler and C. V. Ravishankar, "Using Name-Based Mappings to Increase Hit Rates", IEEE/ACM
+//! Transactions on Networking 6(1), 1998; with weights: C. Schindelhauer and G. Schomaker, "Weighted Distributed Hash
+//! Tables", SPAA'05.
 //!
-//! **Example.** Weights 1 and 2: a third of the flows take the first bucket.
+//! **Example.** With weights 1 and 2 a third of the flows take the first bucket.
 use super::{Bucket, Group};
 use std::hash::{BuildHasher as _, Hasher as _};
 use weir_openflow::model::{GroupId, group};
 use weir_packet::key::WORDS;
 use weir_packet::{Field, FlowKey, FlowMask};
 
-/// What tells flows apart, as the packet is when it meets the group; absent ones count as zero. ICMP types and codes, ARP operations and
-/// addresses lie in the same places and count as well. Not the input port: a flow that comes another way stays with its bucket.
+/// Fields that distinguish flows, as the packet has them when it reaches the group; absent fields count as zero. ICMP
+/// types and codes, ARP operations and addresses are stored in the same places and count, too. The input port does
+/// not count, so a flow that arrives by another port keeps its bucket.
 pub(super) const FIELDS: [Field; 11] = [
     Field::EthDst,
     Field::EthSrc,
@@ -39,16 +44,17 @@ pub(super) const FIELDS: [Field; 11] = [
     Field::MplsLabel,
     Field::PbbIsid,
 ];
-/// These also, but not of IP fragments, of which only the first has them: a datagram's fragments stay together.
+/// Further fields, except for IP fragments: only the first fragment has them, and a datagram's fragments must stay
+/// together.
 pub(super) const PORTS: [Field; 2] = [Field::TcpSrc, Field::TcpDst];
 
-/// The words of a flow key that are hashed, and how the hash starts.
+/// Hash of packets: the words of the flow key that are hashed, and the initial value.
 #[derive(Debug, Clone)]
 pub(super) struct Hashed {
     words: Vec<(usize, u64)>,
-    /// Those of IP fragments.
+    /// The words hashed for IP fragments.
     fragment_words: Vec<(usize, u64)>,
-    /// Differs from datapath to datapath: the choice of one must not be that of the next.
+    /// Initial value. It differs between datapaths, so that successive switches distribute flows independently.
     start: u64,
 }
 
@@ -58,7 +64,8 @@ impl Hashed {
         Hashed::of(FIELDS.into_iter().chain(PORTS).map(all), mix(datapath_id ^ 0x243f_6a88_85a3_08d3))
     }
 
-    /// Chooses by other fields, of which some bits count, or by the same if there are none; another `param` is another choice.
+    /// Returns a hash of the given bits of other fields, or of the same fields if `fields` is empty. Each value of
+    /// `param` distributes flows differently.
     pub(super) fn with(&self, fields: &[(Field, u128)], param: u64) -> Hashed {
         let start = if param == 0 { self.start } else { mix(self.start ^ mix(param)) };
         if fields.is_empty() { Hashed { start, ..self.clone() } } else { Hashed::of(fields.iter().copied(), start) }
@@ -72,14 +79,14 @@ impl Hashed {
         Hashed { words, fragment_words: words_of(&mask), start }
     }
 
-    /// The number of the bucket that a packet takes; none if none is alive.
+    /// Returns the index of the bucket that a packet takes, or `None` if no bucket is live.
     pub(super) fn choose(&self, group: &Group, key: &FlowKey) -> Option<usize> {
-        // 1.
+        // Step 1.
         let hash = self.hash(key);
-        // 2.
+        // Step 2.
         let live = group.buckets.iter().enumerate().filter(|(_, bucket)| bucket.is_live);
         let drawn = live.map(|(number, bucket)| (number, bucket, mix(hash ^ bucket.seed)));
-        // 3.
+        // Step 3.
         let best = if group.is_even {
             drawn.max_by_key(|(_, _, draw)| *draw)
         } else {
@@ -95,15 +102,16 @@ impl Hashed {
 }
 
 impl Bucket {
-    /// When the bucket's clock goes off, of a number drawn for it.
+    /// Returns the time at which the bucket's exponential clock goes off, for a number drawn for it.
     fn time(&self, draw: u64) -> f64 {
-        // 53 bits, what a double holds: (0, 1].
+        // 53 bits, the precision of a double: (0, 1].
         let uniform = ((draw >> 11) + 1) as f64 * (1.0 / (1_u64 << 53) as f64);
         -uniform.ln() * self.inverse_weight
     }
 }
 
-/// Gives the buckets of a group their seeds: from what they do, so that those of other buckets do not count; equal ones are numbered.
+/// Returns the seeds of a group's buckets. A seed depends only on the bucket's own actions and watches; equal buckets
+/// are numbered.
 pub(super) fn seeds(group: GroupId, buckets: &[group::Bucket]) -> Vec<u64> {
     let state = foldhash::fast::FixedState::with_seed(group.0.into());
     let mut seen = foldhash::HashMap::default();
@@ -123,14 +131,14 @@ fn words_of(mask: &FlowMask) -> Vec<(usize, u64)> {
     (0..WORDS).zip(mask.words).filter(|(_, mask)| *mask != 0).collect()
 }
 
-/// One step of a hash: both halves of a product with an odd constant (the golden ratio's fraction).
+/// Does one step of a hash: combines both halves of the product with an odd constant (the fraction of the golden ratio).
 #[expect(clippy::cast_possible_truncation, reason = "both halves count")]
 fn fold(value: u64) -> u64 {
     let product = u128::from(value) * 0x9e37_79b9_7f4a_7c15;
     (product >> 64) as u64 ^ product as u64
 }
 
-/// Spreads every bit of a number over all of them (the finalizer of S. Vigna's splitmix64).
+/// Mixes every bit of a number into all bits (the finalizer of S. Vigna's splitmix64).
 pub(super) fn mix(mut value: u64) -> u64 {
     value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,4 +1,4 @@
-//! Taking group-mods back, when a later message of their bundle fails.
+//! Undoes group-mods when a later message of their bundle fails.
 use super::counters::Counted;
 use super::{Group, GroupCounters, Groups};
 use crate::ports::Ports;
@@ -7,14 +7,14 @@ use weir_openflow::model::GroupId;
 /// Groups as they were before a group-mod.
 #[derive(Debug)]
 pub(crate) struct Saved {
-    /// Which group-mod: of one group or all.
+    /// The group-mod's group, or [`GroupId::ALL`].
     id: GroupId,
-    /// Those that were there, with their places.
+    /// The groups that existed, with their slots and counters.
     groups: Vec<(usize, Group, Counted)>,
 }
 
 impl Groups {
-    /// The group that a group-mod is about, or all of them, as they are.
+    /// Saves the group that a group-mod concerns, or all groups.
     pub(crate) fn save(&self, id: GroupId, counters: &GroupCounters) -> Saved {
         let places = match id {
             GroupId::ALL => (0..self.slots.len()).collect(),
@@ -24,7 +24,7 @@ impl Groups {
         Saved { id, groups: groups.collect() }
     }
 
-    /// Makes groups what they were before a group-mod; those after it have been taken back.
+    /// Restores the groups as they were before a group-mod. Later group-mods must have been undone already.
     pub(crate) fn restore(&mut self, saved: Saved, ports: &Ports, counters: &mut GroupCounters) {
         let is_one = saved.id != GroupId::ALL;
         if is_one
@@ -39,7 +39,7 @@ impl Groups {
                 self.slots.resize_with(slot + 1, || None);
             }
             counters.put_back(slot, &counted);
-            // Groups that came back together know already who leads to them.
+            // After undoing a delete-all, restored groups already hold their reference counts.
             if is_one {
                 self.link(&group, 1);
             }
@@ -48,7 +48,7 @@ impl Groups {
             self.slots[slot] = Some(group);
         }
         self.free = (0..self.slots.len()).filter(|slot| self.slots[*slot].is_none()).collect();
-        // As they were, so no chain is too long.
+        // The former chains are restored, so none is too long.
         let _ = self.level_again();
         self.follow(ports);
     }
