@@ -1,53 +1,56 @@
-//! A token bucket, exact: it gains `rate` tokens a nanosecond, so nothing is ever rounded and nothing drifts.
+//! An exact token bucket. It gains `rate` tokens per nanosecond, so nothing is rounded and nothing drifts.
 //!
-//! A token is 10^-9 of a packet where packets are counted, and 10^-6 of a bit where bits are: a rate in packets/s or in kbit/s is
-//! then the same number of tokens per nanosecond, and a burst of one packet or one kbit the same 10^9 tokens.
+//! A token is 10^-9 of a packet if packets are counted, and 10^-6 of a bit if bits are counted. Then a rate in
+//! packets/s or in kbit/s equals the number of tokens per nanosecond, and a burst of one packet or one kbit equals
+//! 10^9 tokens.
 //!
-//! A packet conforms while something is in the bucket, and takes what it costs, into debt if need be. So one longer than the
-//! burst (a 64 KiB super-frame through a slow meter) passes and is paid for afterwards, a stream of long packets has the same chances as
-//! one of short ones, and over any time `t` what passes is at most `rate * t + burst` and one packet.
+//! A packet conforms if the bucket is not empty. It then takes its whole cost, going into debt if necessary. So a
+//! packet longer than the burst (a 64 KiB super-frame through a slow meter) passes and is paid for afterwards, and a
+//! stream of long packets has the same chances as one of short packets. During any time `t` at most
+//! `rate * t + burst` and one packet pass.
 use weir_units::Instant;
 
-/// Tokens of a packet, or of a kbit.
+/// Number of tokens of a packet, or of a kbit.
 const PER_UNIT: i64 = 1_000_000_000;
-/// Tokens of a byte.
+/// Number of tokens of a byte.
 const PER_BYTE: u64 = 8_000_000;
-/// The burst where none is set, as time at the rate; Open vSwitch has the same. A sender or a switch that was not run for some
-/// hundred milliseconds comes up for it afterwards; with less burst that time would be lost, and the rate missed.
+/// Default burst, as time at the rate, equal to Open vSwitch's. A sender or switch that did not run for some hundred
+/// milliseconds catches up afterwards. With a smaller burst that time would be lost and the rate would not be
+/// reached.
 const DEFAULT_BURST_NS: i64 = 1_000_000_000;
 
-/// See the module's page.
+/// A token bucket with its level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TokenBucket {
     /// Tokens gained per nanosecond.
     rate: u32,
-    /// Tokens at most.
+    /// Maximum number of tokens.
     capacity: i64,
-    /// Negative: in debt.
+    /// Number of tokens at the time `at`; negative if in debt.
     level: i64,
-    /// When `level` was right.
+    /// Time of the last update of `level`.
     at: Instant,
 }
 
-/// What a packet costs, in tokens.
+/// Cost of a packet, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cost(i64);
 
 impl Cost {
-    /// The cost of packets where packets are counted.
+    /// Returns the cost of packets, for meters that count packets.
     pub(crate) fn of_packets(packets: u32) -> Cost {
         Cost(i64::from(packets) * PER_UNIT)
     }
 
-    /// The cost of bytes where bits are counted.
+    /// Returns the cost of bytes, for meters that count bits.
     pub(crate) fn of_bytes(bytes: u64) -> Cost {
         Cost(i64::try_from(bytes.saturating_mul(PER_BYTE)).unwrap_or(i64::MAX))
     }
 }
 
 impl TokenBucket {
-    /// A full bucket. `rate` and `burst` are in packets/s and packets, or in kbit/s and kbit; without a burst it holds a second
-    /// of its rate.
+    /// Returns a full bucket. `rate` and `burst` are in packets/s and packets, or in kbit/s and kbit. Without a burst
+    /// it holds one second of its rate.
     pub(crate) fn new(now: Instant, rate: u32, burst: Option<u32>) -> TokenBucket {
         let capacity = match burst {
             Some(burst) => i64::from(burst) * PER_UNIT,
@@ -56,18 +59,20 @@ impl TokenBucket {
         TokenBucket { rate, capacity, level: capacity, at: now }
     }
 
-    /// The same bucket with another rate and burst. What is in it stays, or changing a rate often would give a burst each time.
+    /// Returns the bucket with another rate and burst. The tokens stay, because otherwise frequent changes of the
+    /// rate would each give a burst.
     pub(crate) fn with(mut self, now: Instant, rate: u32, burst: Option<u32>) -> TokenBucket {
         self.fill(now);
         let new = TokenBucket::new(now, rate, burst);
         TokenBucket { level: self.level.min(new.capacity), ..new }
     }
 
-    /// Takes what a packet costs if it conforms; whether it does.
+    /// Takes a packet's cost if the packet conforms. Returns true if it does.
     #[inline]
     pub(crate) fn take(&mut self, now: Instant, cost: Cost) -> bool {
         self.fill(now);
-        // Without a burst the bucket is never above zero: then a packet conforms when there is no debt, if debts are ever paid.
+        // With a burst of zero the level is never above zero. Then a packet conforms if there is no debt, provided
+        // that debts are ever paid (rate above zero).
         let conforms = self.level > 0 || self.level == 0 && self.capacity == 0 && self.rate > 0;
         if conforms {
             self.level = self.level.saturating_sub(cost.0);
@@ -77,7 +82,7 @@ impl TokenBucket {
 
     fn fill(&mut self, now: Instant) {
         let elapsed_ns = now.as_nanos().saturating_sub(self.at.as_nanos());
-        // Saturation is more than any bucket has room for.
+        // A saturated product exceeds the room of any bucket.
         let gained = elapsed_ns.saturating_mul(self.rate.into());
         let room = self.level.abs_diff(self.capacity);
         self.level = self.level.saturating_add_unsigned(gained.min(room));
@@ -96,7 +101,7 @@ mod tests {
         START + Duration::from_nanos(ns)
     }
 
-    /// Offers a packet of `cost` every `gap_ns` for `span_ns`; how many conform.
+    /// Offers a packet of `cost` every `gap_ns` during `span_ns`. Returns the number of packets that conform.
     fn accepted(bucket: &mut TokenBucket, cost: Cost, gap_ns: u64, span_ns: u64) -> u64 {
         (0..span_ns / gap_ns).map(|at| u64::from(bucket.take(after(at * gap_ns), cost))).sum()
     }
@@ -105,7 +110,7 @@ mod tests {
 
     #[test]
     fn bytes_accepted_in_a_hundred_seconds_are_exact() {
-        // (kbit/s, burst kbit, bytes): twice the rate is offered.
+        // (kbit/s, burst in kbit, bytes); the offered load is twice the rate.
         for (rate, burst, bytes) in [
             (1000, Some(0), 64),
             (1000, None, 1500),
@@ -173,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_packet_longer_than_the_burst_passes_and_is_paid_for() {
-        // 1 Mbit/s, 1500 bytes of burst; 64 KiB are 524 ms.
+        // 1 Mbit/s, 1500 bytes of burst; 64 KiB take 524 ms.
         let mut bucket = TokenBucket::new(START, 1000, Some(12));
         assert!(bucket.take(START, Cost::of_bytes(65_536)));
         let paid_ns = (65_536 * 8 - 12_000) * 1000;
@@ -194,7 +199,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// The definition, in numbers so wide that nothing saturates.
+        /// The bucket agrees with its definition in numbers too wide to saturate.
         #[test]
         fn agrees_with_plain_arithmetic(
             rate in 0_u32..100_000,
@@ -202,7 +207,7 @@ mod tests {
             packets in proptest::collection::vec((0_u64..50_000_000, 1_u32..4), 1..200),
         ) {
             let mut bucket = TokenBucket::new(START, rate, burst);
-            // In 10^-9 packets.
+            // In units of 10^-9 packets.
             let full = burst.map_or(i128::from(rate) * 1_000_000_000, |burst| i128::from(burst) * 1_000_000_000);
             let (mut now, mut level) = (0_u64, full);
             for (gap_ns, count) in packets {

@@ -1,4 +1,4 @@
-//! Adding, changing and deleting meters (OpenFlow 1.3.5, 6.5 and 7.3.4.4).
+//! Adds, changes and deletes meters (OpenFlow 1.3.5, 6.5 and 7.3.4.4).
 use super::bucket::TokenBucket;
 use super::{BandState, MAX_BANDS, MAX_METERS, Meter, Meters, Shared};
 use weir_openflow::model::MeterId;
@@ -7,13 +7,14 @@ use weir_openflow::model::meter::{Band, BandKind, MeterMod, command, flags};
 use weir_units::Instant;
 
 impl Meters {
-    /// Applies a meter-mod. Says which meter (or all) is gone: the flow entries that use it go with it.
+    /// Applies a meter-mod. Returns the deleted meter, or [`MeterId::ALL`] if all were deleted: the caller must
+    /// remove the flow entries that use it.
     ///
-    /// Every rate and burst there is a number for is supported, also zero: a band of rate zero acts on all that its burst does not
-    /// let through.
+    /// Every rate and burst is supported, including zero: a band of rate zero acts on every packet that its burst
+    /// does not cover.
     ///
     /// # Errors
-    /// As the agent answers; nothing changed.
+    /// The error to reply with; nothing has changed.
     pub(crate) fn apply(&mut self, now: Instant, change: &MeterMod) -> Result<Option<MeterId>, MeterModFailed> {
         match change.command {
             command::ADD => {
@@ -42,7 +43,7 @@ impl Meters {
         Ok(None)
     }
 
-    /// Deletes a meter or all; that there is none is no error (OpenFlow 1.3.5, 6.5).
+    /// Deletes a meter or all meters. A meter that does not exist is no error (OpenFlow 1.3.5, 6.5).
     fn delete(&mut self, meter: MeterId) {
         match meter {
             MeterId::ALL => self.by_id.clear(),
@@ -62,8 +63,8 @@ impl Meter {
         Meter { flags: change.flags, bands, created: now, packets: 0, bytes: 0 }
     }
 
-    /// Gives the meter new bands. What was counted for the meter stays, as do what a band counted and the tokens it has left if there is
-    /// one of its kind in its place.
+    /// Gives the meter new bands. The meter's counters stay. A band at the position of an old one of the same kind
+    /// keeps its counters and its remaining tokens.
     fn modify(&mut self, now: Instant, change: &MeterMod) {
         let same_unit = (self.flags ^ change.flags) & flags::PKTPS == 0;
         let bands = change.bands.iter().enumerate().map(|(at, band)| {
@@ -89,12 +90,12 @@ impl BandState {
     }
 }
 
-/// The band's burst, which counts only if the meter's flags say so.
+/// Returns the band's burst, which counts only if the meter's flags say so.
 fn burst(flags: u16, band: &Band) -> Option<u32> {
     (flags & flags::BURST != 0).then_some(band.burst_size)
 }
 
-/// Meters have numbers from 1 on (OpenFlow 1.3.5, 7.3.4.4).
+/// Checks a meter's number. Ordinary numbers begin at 1 (OpenFlow 1.3.5, 7.3.4.4).
 fn check_number(meter: MeterId) -> Result<(), MeterModFailed> {
     match meter {
         MeterId::SLOWPATH | MeterId::CONTROLLER => Ok(()),
@@ -105,7 +106,7 @@ fn check_number(meter: MeterId) -> Result<(), MeterModFailed> {
 
 fn check(change: &MeterMod) -> Result<(), MeterModFailed> {
     const BOTH: u16 = flags::KBPS | flags::PKTPS;
-    // Without either the rate is in kbit/s (OpenFlow 1.3.5, 7.3.4.4).
+    // With neither flag the rate is in kbit/s (OpenFlow 1.3.5, 7.3.4.4).
     if change.flags & !flags::ALL != 0 || change.flags & BOTH == BOTH {
         return Err(MeterModFailed::BadFlags);
     }
@@ -114,7 +115,7 @@ fn check(change: &MeterMod) -> Result<(), MeterModFailed> {
     }
     change.bands.iter().try_for_each(|band| match band.kind {
         BandKind::Drop => Ok(()),
-        // It would raise the drop precedence by nothing.
+        // Such a band would raise the drop precedence by zero steps.
         BandKind::DscpRemark { prec_level: 0 } => Err(MeterModFailed::BadBandValue),
         BandKind::DscpRemark { .. } => Ok(()),
         BandKind::Experimenter { .. } | BandKind::Unknown { .. } => Err(MeterModFailed::BadBand),

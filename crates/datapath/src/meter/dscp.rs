@@ -1,12 +1,12 @@
-//! Raising the drop precedence in the DSCP field (OpenFlow 1.3.5, 5.7.1; RFC 2597, section 6).
+//! Raises the drop precedence in the DSCP field (OpenFlow 1.3.5, 5.7.1; RFC 2597, section 6).
 use crate::effects::Effects;
 use crate::packet::Packet;
 use weir_openflow::model::PortNo;
 use weir_packet::parse::Network;
 use weir_packet::{Field, Frame, edit, parse};
 
-/// Raises the drop precedence of a packet by `steps`, to the highest at most. Packets that have none pass as they are: others than IPv4 and
-/// IPv6, and IP of another class than assured forwarding.
+/// Raises the drop precedence of a packet by `steps`, at most to the highest. Packets without a drop precedence stay
+/// unchanged: those that are neither IPv4 nor IPv6, and those of a class other than assured forwarding.
 #[cold]
 pub(crate) fn remark(packet: &mut Packet, steps: u8, fx: &mut impl Effects) {
     if !matches!(packet.layers().network, Some((Network::Ipv4 | Network::Ipv6, _))) {
@@ -19,7 +19,7 @@ pub(crate) fn remark(packet: &mut Packet, steps: u8, fx: &mut impl Effects) {
     }
 }
 
-/// As [`remark`], for a frame outside the pipeline.
+/// Raises the drop precedence like [`remark`], for a frame outside the pipeline.
 pub(crate) fn remark_frame(frame: &mut Frame, steps: u8) {
     let Some(parsed) = (steps > 0).then(|| parse(frame.bytes(), PortNo::ANY).ok()).flatten() else { return };
     if matches!(parsed.layers.network, Some((Network::Ipv4 | Network::Ipv6, _))) {
@@ -28,8 +28,8 @@ pub(crate) fn remark_frame(frame: &mut Frame, steps: u8) {
     }
 }
 
-/// The code point with its drop precedence raised. An assured forwarding code point is class (1 to 4, three bits), drop precedence (1 to 3,
-/// two bits), zero.
+/// Returns the code point with its drop precedence raised by `steps`. An assured forwarding code point consists of
+/// class (1 to 4, three bits), drop precedence (1 to 3, two bits) and a zero bit.
 pub(crate) fn raised(dscp: u8, steps: u8) -> u8 {
     let (class, precedence) = (dscp >> 3, dscp >> 1 & 3);
     match (class, precedence, dscp & 1) {

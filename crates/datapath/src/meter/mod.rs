@@ -1,10 +1,11 @@
-//! Meters (OpenFlow 1.3.5, 5.7): packets of the flow entries that name one are measured by its bands; one above a band's
-//! rate is dropped or its DSCP field remarked.
+//! Meters (OpenFlow 1.3.5, 5.7): the bands of a meter measure the packets of the flow entries that name it. A packet
+//! above a band's rate is dropped, or its DSCP field is remarked.
 //!
-//! Each band has a [`bucket::TokenBucket`] of its own, which every packet of the meter is measured by; of the bands that a packet
-//! exceeds, the one with the highest rate acts. What counts is the frame as it came to the meter, from the destination address on,
-//! without frame check sequence, preamble and gap; a super-frame counts as the frames it is to be cut into, in packets and
-//! in bytes, so that a rate does not depend on the senders' offloads. It passes or not as a whole.
+//! Each band has its own [`bucket::TokenBucket`], which measures every packet of the meter. If a packet exceeds
+//! several bands, the one with the highest rate acts. The measured size is that of the frame when it reaches the
+//! meter, from the destination address on, without frame check sequence, preamble and gap. A super-frame counts as
+//! the frames it will be cut into, in packets and in bytes, so that a rate does not depend on the senders' offloads.
+//! It passes or is dropped as a whole.
 pub(crate) mod bucket;
 mod change;
 mod dscp;
@@ -24,19 +25,20 @@ use weir_openflow::model::meter::{Band, BandKind, MeterConfig, MeterFeatures, Me
 use weir_packet::offload::WireSize;
 use weir_units::Instant;
 
-/// Meters at most, the reserved ones not counted; beyond it a meter-mod is refused with `OFPMMFC_OUT_OF_METERS`.
+/// Maximum number of meters, not counting the reserved ones. Beyond it a meter-mod is refused with
+/// `OFPMMFC_OUT_OF_METERS`.
 pub const MAX_METERS: u32 = 65_536;
-/// Bands of a meter at most; beyond it a meter-mod is refused with `OFPMMFC_OUT_OF_BANDS`.
+/// Maximum number of bands per meter. Beyond it a meter-mod is refused with `OFPMMFC_OUT_OF_BANDS`.
 pub const MAX_BANDS: u8 = 16;
 
-/// All meters there are.
+/// All meters of a datapath.
 #[derive(Debug, Clone)]
 pub(crate) struct Meters {
     by_id: HashMap<MeterId, Shared>,
 }
 
-/// A meter that workers share: all of them are measured by the same bands, one packet after the other. Who has the datapath alone takes no
-/// lock.
+/// A meter that workers share: its bands measure the packets of all workers, one packet at a time. With exclusive
+/// access to the datapath no lock is taken.
 #[derive(Debug)]
 struct Shared(Mutex<Meter>);
 
@@ -45,7 +47,8 @@ impl Shared {
         Shared(Mutex::new(meter))
     }
 
-    /// Locked for a few tens of nanoseconds. A meter is whole whatever happened to who held it.
+    /// Locks the meter, for a few tens of nanoseconds. A poisoned lock is accepted, because a meter is consistent
+    /// even after a panic.
     fn lock(&self) -> MutexGuard<'_, Meter> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -61,14 +64,14 @@ impl Clone for Shared {
     }
 }
 
-/// One meter.
+/// State of one meter.
 #[derive(Debug, Clone)]
 struct Meter {
-    /// `OFPMF_*`, as they were set.
+    /// Flags `OFPMF_*`, as requested.
     flags: u16,
     bands: Vec<BandState>,
     created: Instant,
-    /// Everything that was measured.
+    /// Number of packets and bytes measured.
     packets: u64,
     bytes: u64,
 }
@@ -78,19 +81,19 @@ struct Meter {
 struct BandState {
     band: Band,
     bucket: TokenBucket,
-    /// What it acted on.
+    /// Number of packets and bytes that the band acted on.
     packets: u64,
     bytes: u64,
 }
 
-/// What a meter does with a packet.
+/// A meter's decision about a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing.
+    /// The packet passes unchanged.
     Pass,
-    /// Raises its drop precedence by this many steps.
+    /// The packet's drop precedence is raised by this many steps.
     Remark(u8),
-    /// Drops it.
+    /// The packet is dropped.
     Drop,
 }
 
@@ -109,30 +112,31 @@ impl Meters {
         Meters { by_id: HashMap::new() }
     }
 
-    /// Whether there is a meter of this number.
+    /// Returns true if the meter exists.
     pub(crate) fn contains(&self, meter: MeterId) -> bool {
         self.by_id.contains_key(&meter)
     }
 
-    /// Measures a packet. A meter that is not there lets it pass.
+    /// Measures a packet. A meter that does not exist lets it pass.
     pub(crate) fn measure(&mut self, now: Instant, meter: MeterId, size: WireSize) -> Verdict {
         self.by_id.get_mut(&meter).map_or(Verdict::Pass, |meter| meter.get_mut().measure(now, size))
     }
 
-    /// The same beside others who do.
+    /// Measures a packet like [`Meters::measure`], concurrently with other workers.
     pub(crate) fn measure_beside(&self, now: Instant, meter: MeterId, size: WireSize) -> Verdict {
         self.by_id.get(&meter).map_or(Verdict::Pass, |meter| meter.lock().measure(now, size))
     }
 
-    /// What [`Meters::measure`] would say; nothing is counted.
+    /// Returns what [`Meters::measure`] would return, without counting.
     pub(crate) fn foresee(&self, now: Instant, meter: MeterId, size: WireSize) -> Verdict {
         self.by_id.get(&meter).map_or(Verdict::Pass, |meter| meter.lock().clone().measure(now, size))
     }
 
-    /// Measures a packet for controllers by the slow path's meter and the controllers': how many steps its drop precedence is raised.
+    /// Measures a punted packet with the meters of the slow path and of the controllers. Returns the number of steps
+    /// by which its drop precedence is raised.
     ///
     /// # Errors
-    /// One of them drops it.
+    /// One of the meters drops the packet; its drop reason is returned.
     pub(crate) fn measure_punt(&mut self, now: Instant, size: WireSize) -> Result<u8, DropReason> {
         if self.by_id.is_empty() {
             return Ok(0);
@@ -144,12 +148,13 @@ impl Meters {
         })
     }
 
-    /// Statistics of one meter or of all, by number; `flows` tells how many entries use one.
+    /// Returns the statistics of one meter or of all, ordered by number; `flows` returns the number of entries that
+    /// use a meter.
     pub(crate) fn stats(&self, now: Instant, wanted: MeterId, flows: impl Fn(MeterId) -> u32) -> Vec<MeterStats> {
         self.wanted(wanted).map(|(id, meter)| meter.lock().stats(now, id, flows(id))).collect()
     }
 
-    /// Configuration of one meter or of all, by number, as it was set.
+    /// Returns the configuration of one meter or of all as requested, ordered by number.
     pub(crate) fn configs(&self, wanted: MeterId) -> Vec<MeterConfig> {
         let config = |(id, meter): (MeterId, &Shared)| {
             let meter = meter.lock();
@@ -169,12 +174,12 @@ impl Meters {
     }
 }
 
-/// Meters of packets for controllers, and what it is called when they drop one. Packets for controllers are all that leaves the packet
-/// path, so both meter the same ones, the slow path's first.
+/// Meters of punted packets, with the reason of their drops. Only punted packets leave the packet path, so both
+/// meters measure the same packets, the slow path's first.
 pub(crate) const PUNT_METERS: [(MeterId, DropReason); 2] =
     [(MeterId::SLOWPATH, DropReason::SlowPathMeter), (MeterId::CONTROLLER, DropReason::ControllerMeter)];
 
-/// What meters can do (OpenFlow 1.3.5, 7.3.5.14).
+/// Features of meters (OpenFlow 1.3.5, 7.3.5.14).
 pub(crate) const FEATURES: MeterFeatures = MeterFeatures {
     max_meter: MAX_METERS,
     // OFPMBT_DROP and OFPMBT_DSCP_REMARK.
@@ -205,7 +210,7 @@ impl Meter {
         metered.bytes += size.bytes;
         match metered.band.kind {
             BandKind::DscpRemark { prec_level } => Verdict::Remark(prec_level),
-            // Others than drop are not let in.
+            // Other kinds than drop are refused by the meter-mod.
             _ => Verdict::Drop,
         }
     }

@@ -1,18 +1,18 @@
-//! Taking meter-mods back, when a later message of their bundle fails.
+//! Undoes meter-mods when a later message of their bundle fails.
 use super::{Meters, Shared};
 use weir_openflow::model::MeterId;
 
 /// Meters as they were before a meter-mod.
 #[derive(Debug)]
 pub(crate) struct Saved {
-    /// Which meter-mod: of one meter or all.
+    /// The meter-mod's meter, or [`MeterId::ALL`].
     id: MeterId,
-    /// Those that were there.
+    /// The meters that existed.
     meters: Vec<(MeterId, Shared)>,
 }
 
 impl Meters {
-    /// The meter that a meter-mod is about, or all of them, as they are.
+    /// Saves the meter that a meter-mod concerns, or all meters.
     pub(crate) fn save(&self, id: MeterId) -> Saved {
         let meters = match id {
             MeterId::ALL => self.by_id.iter().map(copy).collect(),
@@ -21,7 +21,7 @@ impl Meters {
         Saved { id, meters }
     }
 
-    /// Makes meters what they were before a meter-mod; those after it have been taken back.
+    /// Restores the meters as they were before a meter-mod. Later meter-mods must have been undone already.
     pub(crate) fn restore(&mut self, saved: Saved) {
         self.by_id.remove(&saved.id);
         self.by_id.extend(saved.meters);
