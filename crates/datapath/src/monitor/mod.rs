@@ -1,8 +1,9 @@
-//! Flow monitors: controllers that are told what happens to flow entries (OpenFlow 1.4.1, 7.3.5.17).
+//! Flow monitors: controllers that are notified of changes of flow entries (OpenFlow 1.4.1, 7.3.5.17).
 //!
-//! While there are monitors, every change of an entry is written down ([`Change`]); when its message is done, each monitor gets
-//! those that its filter lets through. A bundle that fails tells nothing. A channel that does not read is paused: it is told
-//! so, then of entries that go only, and when it reads again, of the entries that came and changed meanwhile as they are then.
+//! While there are monitors, every change of an entry is recorded ([`Change`]). After its message, each monitor gets
+//! the changes that its filter selects. A failed bundle causes no notices. A channel that does not read is paused: it
+//! gets a pause notice, then only removals. When it reads again, it gets the entries that were added or changed
+//! meanwhile, in their present state.
 use crate::ChannelId;
 use crate::flow_mod::Filter;
 use crate::program::Program;
@@ -12,7 +13,7 @@ use weir_openflow::model::error::FlowMonitorFailed;
 use weir_openflow::model::monitor::{FlowEvent, FlowMonitor, FlowUpdate, FlowUpdateFull, MonitorFlags};
 use weir_openflow::model::{FlowRemovedReason, TableId};
 
-/// Monitors of a channel at most.
+/// Maximum number of monitors per channel.
 pub(crate) const MAX_MONITORS: usize = 64;
 
 /// The monitors of all channels.
@@ -22,7 +23,7 @@ pub(crate) struct Monitors {
     paused: Vec<Paused>,
 }
 
-/// A monitor.
+/// A controller's subscription to changes of the entries that a filter selects.
 #[derive(Debug)]
 pub(crate) struct Monitor {
     pub(crate) channel: ChannelId,
@@ -31,25 +32,25 @@ pub(crate) struct Monitor {
     pub(crate) filter: Filter,
 }
 
-/// A channel that is told of nothing new until it reads.
+/// A paused channel.
 #[derive(Debug, Clone, Copy)]
 struct Paused {
     channel: ChannelId,
-    /// Entries with a later stamp or change are new to it.
+    /// Stamp of the pause's beginning: entries with a later stamp or change are unknown to the channel.
     since: u64,
 }
 
-/// What happened to an entry.
+/// A recorded change of an entry.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) event: FlowEvent,
     pub(crate) reason: Option<FlowRemovedReason>,
     pub(crate) table: u8,
-    /// The entry as it is now, or was.
+    /// The entry after the change, or before its removal.
     pub(crate) entry: FlowEntry,
-    /// What it did before.
+    /// The entry's former program, if it was modified.
     pub(crate) former: Option<Arc<Program>>,
-    /// The channel whose message did it, with the message's transaction id.
+    /// Channel whose message caused the change, and the message's transaction id.
     pub(crate) by: Option<(ChannelId, u32)>,
 }
 
@@ -58,12 +59,12 @@ impl Monitor {
         Monitor { channel, id: asked.id, flags: asked.flags, filter }
     }
 
-    /// Whether it wants to be told of entries as they are at the beginning.
+    /// Returns true if the monitor wants the present entries when it begins.
     pub(crate) fn wants_initial(&self) -> bool {
         self.flags.contains(MonitorFlags::INITIAL)
     }
 
-    /// An entry as it is told.
+    /// Returns the full update for an entry.
     pub(crate) fn full(
         &self,
         event: FlowEvent,
@@ -85,7 +86,7 @@ impl Monitor {
         })
     }
 
-    /// What is told of a change, if anything.
+    /// Returns the update for a change, if the monitor wants one.
     fn update(&self, change: &Change) -> Option<FlowUpdate> {
         let wanted = match change.event {
             FlowEvent::Initial => MonitorFlags::INITIAL,
@@ -104,9 +105,9 @@ impl Monitor {
         })
     }
 
-    /// Whether the entry is one that it is about, as it is or as it was.
+    /// Returns true if the monitor's filter selects the entry before or after the change.
     fn lets(&self, change: &Change) -> bool {
-        // The entry may be gone from its table, which could tell.
+        // The entry may have left its table, so its words are computed from its match.
         let words = || change.entry.matching.words();
         let was = change.former.as_ref().is_some_and(|former| self.filter.lets_doing(&change.entry, former, words));
         was || self.filter.lets(&change.entry, words)
@@ -114,7 +115,7 @@ impl Monitor {
 }
 
 impl Monitors {
-    /// Whether there are any.
+    /// Returns true if there are no monitors.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -122,45 +123,45 @@ impl Monitors {
     /// Adds a monitor.
     ///
     /// # Errors
-    /// The channel has one of that number, or too many.
+    /// The channel has a monitor with that number, or too many monitors.
     pub(crate) fn add(&mut self, monitor: Monitor) -> Result<(), FlowMonitorFailed> {
         if self.position(monitor.channel, monitor.id).is_ok() {
             return Err(FlowMonitorFailed::MonitorExists);
         }
         if self.list.iter().filter(|other| other.channel == monitor.channel).count() >= MAX_MONITORS {
-            // There is no code for it.
+            // The specification has no error code for this.
             return Err(FlowMonitorFailed::Unknown);
         }
         self.list.push(monitor);
         Ok(())
     }
 
-    /// Removes a channel's monitor.
+    /// Removes a channel's monitor and returns it.
     ///
     /// # Errors
-    /// There is none.
+    /// The monitor does not exist.
     pub(crate) fn remove(&mut self, channel: ChannelId, id: u32) -> Result<Monitor, FlowMonitorFailed> {
         let at = self.position(channel, id)?;
         Ok(self.list.remove(at))
     }
 
-    /// Forgets a channel's.
+    /// Removes a channel's monitors and its pause.
     pub(crate) fn forget(&mut self, channel: ChannelId) {
         self.list.retain(|monitor| monitor.channel != channel);
         self.paused.retain(|paused| paused.channel != channel);
     }
 
-    /// A channel's monitor.
+    /// Returns a channel's monitor.
     pub(crate) fn get(&self, channel: ChannelId, id: u32) -> Option<&Monitor> {
         self.list.iter().find(|monitor| (monitor.channel, monitor.id) == (channel, id))
     }
 
-    /// A channel's monitors.
+    /// Returns a channel's monitors.
     pub(crate) fn of(&self, channel: ChannelId) -> impl Iterator<Item = &Monitor> {
         self.list.iter().filter(move |monitor| monitor.channel == channel)
     }
 
-    /// The channels that have monitors, each once.
+    /// Returns the channels that have monitors, each once.
     fn channels(&self) -> Vec<ChannelId> {
         let mut channels: Vec<ChannelId> = self.list.iter().map(|monitor| monitor.channel).collect();
         channels.sort_unstable();
@@ -168,7 +169,7 @@ impl Monitors {
         channels
     }
 
-    /// What each channel is told of changes, in their order.
+    /// Returns the updates of each channel for a list of changes, in order.
     pub(crate) fn updates(&self, changes: &[Change]) -> Vec<(ChannelId, Vec<FlowUpdate>)> {
         let told = self.channels().into_iter().map(|channel| (channel, self.updates_of(channel, changes)));
         told.filter(|(_, updates)| !updates.is_empty()).collect()
@@ -178,7 +179,8 @@ impl Monitors {
         let is_paused = self.paused_since(channel).is_some();
         let mut updates: Vec<FlowUpdate> = Vec::new();
         for change in changes.iter().filter(|change| !is_paused || change.event == FlowEvent::Removed) {
-            // An entry that several monitors are about is told once, an own message of many entries too.
+            // An entry selected by several monitors is reported once, and so is an own message that changes many
+            // entries.
             let mut told: Vec<FlowUpdate> = self.of(channel).filter_map(|monitor| monitor.update(change)).collect();
             told.dedup();
             let is_new =
@@ -190,7 +192,7 @@ impl Monitors {
         updates
     }
 
-    /// Pauses a channel; whether it has monitors and was not paused.
+    /// Pauses a channel. Returns true if it has monitors and was not paused.
     pub(crate) fn pause(&mut self, channel: ChannelId, since: u64) -> bool {
         let is_new = self.of(channel).next().is_some() && self.paused_since(channel).is_none();
         if is_new {
@@ -199,7 +201,7 @@ impl Monitors {
         is_new
     }
 
-    /// Ends a channel's pause; the stamp at which it began.
+    /// Ends a channel's pause. Returns the stamp of the pause's beginning.
     pub(crate) fn resume(&mut self, channel: ChannelId) -> Option<u64> {
         let since = self.paused_since(channel)?;
         self.paused.retain(|paused| paused.channel != channel);
