@@ -1,4 +1,4 @@
-//! Which of Nicira's actions are refused, with the errors that Open vSwitch answers with.
+//! Checks Nicira's actions, with the same error codes as Open vSwitch.
 use super::learn;
 use crate::validate::{self, Known, Place, is_writable};
 use weir_openflow::Version;
@@ -7,23 +7,24 @@ use weir_openflow::model::nicira::{Learn, LearnDst, LearnSrc, Multipath, Multipa
 use weir_openflow::model::{Action, ErrorType, PortNo, Subfield, TableId};
 use weir_packet::FlowKey;
 
-/// Links among which `hrw` picks: it looks at each of them for each packet.
+/// Maximum number of links for `hrw`, because it examines every link for each packet.
 const MAX_HRW_LINKS: u16 = 1024;
-/// Members of a bundle (as in Open vSwitch).
+/// Maximum number of members of a bundle (as in Open vSwitch).
 const MAX_MEMBERS: usize = 2048;
-/// Bytes of an Ethernet header, below which nothing is sent.
+/// Minimum number of bytes sent: an Ethernet header.
 const LEAST_BYTES: u32 = 14;
-/// Flags of `learn` that weir has: that its entries' end is told.
+/// Supported flags of `learn`: flow-removed messages for learned entries.
 const LEARN_FLAGS: u16 = 1;
 
-/// Checks one action; `known` learns what is certain behind it.
+/// Checks one action and updates `known` to the facts after it.
 pub(crate) fn check(nx: &NxAction, known: &mut Known, place: Place, version: Version) -> Result<(), ErrorType> {
     match nx {
-        // Buckets run when their group is reached, on packets whose resubmits nobody counts.
+        // Refused in buckets, because a bucket runs when its group is reached, on a packet whose resubmits are not
+        // counted.
         nx if nx.looks_up() && place == Place::Bucket => Err(BadAction::BadArgument.into()),
         NxAction::Resubmit { port, .. } if !is_port(*port) => Err(BadAction::BadOutPort.into()),
         NxAction::Resubmit { .. } => {
-            // What the entries do that it finds is not known.
+            // The entries that the resubmit finds are not known.
             known.forget();
             Ok(())
         }
@@ -45,7 +46,7 @@ pub(crate) fn check(nx: &NxAction, known: &mut Known, place: Place, version: Ver
         NxAction::DecTtl(_) if !known.is_ip() && version != Version::V10 => Err(BadAction::MatchInconsistent.into()),
         NxAction::Clone(actions) => validate::nested(actions, known, place, version),
         NxAction::Learn(learn) => self::learn(learn, known, place),
-        // Packets do not wait for controllers, nor do they change their entry's time-outs.
+        // Packets do not wait for controllers, and they do not change their entry's time-outs.
         NxAction::Controller(controller) if controller.pause => Err(BadAction::BadArgument.into()),
         NxAction::FinTimeout { .. } => Err(BadAction::BadExpType.into()),
         _ => Ok(()),
@@ -80,7 +81,7 @@ fn multipath(multipath: &Multipath, known: &mut Known) -> Result<(), ErrorType> 
     write(multipath.dst, known)
 }
 
-/// What it learns is checked now, as far as it is the same for every packet.
+/// Checks the parts of a `learn` action that are equal for every packet.
 fn learn(learn: &Learn, known: &Known, place: Place) -> Result<(), ErrorType> {
     let has_fin = learn.fin_idle_timeout != 0 || learn.fin_hard_timeout != 0;
     if has_fin || learn.flags & !LEARN_FLAGS != 0 || place == Place::Bucket {
@@ -103,7 +104,7 @@ fn learn(learn: &Learn, known: &Known, place: Place) -> Result<(), ErrorType> {
     flow.matching.key_and_mask().map(|_| ())
 }
 
-/// Whether an action list looks packets up.
+/// Returns true if an action list has actions that look packets up.
 pub(crate) fn looks_up<'a>(actions: impl IntoIterator<Item = &'a Action>) -> bool {
     actions.into_iter().any(|action| matches!(action, Action::Nx(nx) if nx.looks_up()))
 }

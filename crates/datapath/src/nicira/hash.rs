@@ -1,13 +1,14 @@
-//! Hashes of packets, for `multipath` and `bundle`: which link, which port. A flow's packets get the same one.
+//! Hashes packets for the choice of a link by `multipath` and of a port by `bundle`. All packets of a flow get the
+//! same choice.
 use weir_openflow::model::PortNo;
 use weir_openflow::model::nicira::{Bundle, HashFields, Multipath, MultipathAlgorithm};
 use weir_packet::field::{eth_type, ip_proto};
 use weir_packet::{Field, FlowKey};
 
-/// Draws that `iter_hash` makes before it gives up; each hits with at least even odds.
+/// Maximum number of draws of `iter_hash`. Each draw succeeds with a probability of at least one half.
 const MAX_DRAWS: u32 = 64;
 
-/// One step of a hash (the finalizer of SplitMix64).
+/// Mixes every bit of a number into all bits (the finalizer of SplitMix64).
 const fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -15,7 +16,8 @@ const fn mix(value: u64) -> u64 {
     value ^ value >> 31
 }
 
-/// The values that a hash is made of. Both ends of a symmetric one come together, so that answers take the same way.
+/// Hashes the fields of a packet. Symmetric hashes combine both ends, so that both directions of a conversation take
+/// the same way.
 fn hash(fields: HashFields, basis: u16, key: &FlowKey) -> u64 {
     let get = |field: Field| key.get(field);
     let symmetric = |a: Field, b: Field| get(a) ^ get(b);
@@ -54,7 +56,7 @@ fn hash(fields: HashFields, basis: u16, key: &FlowKey) -> u64 {
     })
 }
 
-/// The link of a packet, below the number of links.
+/// Returns the link of a packet, a number below the number of links.
 pub(super) fn link(multipath: &Multipath, key: &FlowKey) -> u16 {
     let links = u64::from(multipath.max_link) + 1;
     let hash = hash(multipath.fields, multipath.basis, key);
@@ -73,7 +75,7 @@ pub(super) fn link(multipath: &Multipath, key: &FlowKey) -> u16 {
     u16::try_from(link).unwrap_or(multipath.max_link)
 }
 
-/// The member of a bundle that a packet takes, among those that are up.
+/// Returns the member of a bundle that a packet takes, among the members that are up.
 pub(super) fn member(bundle: &Bundle, key: &FlowKey, is_up: impl Fn(PortNo) -> bool) -> Option<PortNo> {
     let mut live = (0_u64..).zip(&bundle.members).filter(|(_, port)| is_up(**port));
     let chosen = if bundle.is_hrw {
@@ -124,7 +126,7 @@ mod tests {
         for src in 0..1000 {
             let before = member(&bundle, &key(src, 2), |_| true);
             let after = member(&bundle, &key(src, 2), |port| port != PortNo(1));
-            // Only flows of the member that went move.
+            // Only flows of the member that is down move.
             assert!(before == Some(PortNo(1)) || before == after);
             assert_ne!(after, Some(PortNo(1)));
         }

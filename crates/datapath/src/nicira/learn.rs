@@ -1,13 +1,13 @@
-//! The flow entry that `learn` adds.
+//! Builds the flow entry that the action `learn` adds.
 use super::port_of;
 use weir_openflow::model::nicira::{Learn, LearnDst, LearnSrc, NxAction};
 use weir_openflow::model::{Action, FlowFlags, FlowMod, Instruction, Match, MatchField, Subfield};
 use weir_packet::{Field, FlowKey};
 
-/// `NX_LEARN_F_SEND_FLOW_REM`.
+/// Flag `NX_LEARN_F_SEND_FLOW_REM` of `learn`.
 const SEND_FLOW_REM: u16 = 1;
 
-/// The flow-mod for a packet.
+/// Returns the flow-mod for a packet with the flow key `key`.
 pub(super) fn flow_mod(learn: &Learn, key: &FlowKey) -> FlowMod {
     let (mut fields, mut actions) = (Vec::new(), Vec::new());
     for spec in &learn.specs {
@@ -38,7 +38,7 @@ pub(super) fn flow_mod(learn: &Learn, key: &FlowKey) -> FlowMod {
     }
 }
 
-/// Adds bits to a match, one entry for each field.
+/// Adds bits to a match, which has one element per field.
 fn add(fields: &mut Vec<(Field, u128, u128)>, dst: Subfield, value: u128) {
     let (value, mask) = (value << dst.offset & dst.mask(), dst.mask());
     match fields.iter_mut().find(|(field, ..)| *field == dst.field) {

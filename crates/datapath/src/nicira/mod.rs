@@ -1,8 +1,8 @@
-//! Nicira's actions: what they do to a packet, and which of them are refused.
+//! Runs and checks Nicira's actions.
 //!
-//! Resubmit looks a packet up again while its actions run ([`crate::pipeline::resubmit`]). What could go on without end has a
-//! limit for each packet that came in: [`MAX_DEPTH`], [`MAX_RESUBMITS`], [`MAX_STACK`]; a packet that reaches one is dropped, and
-//! what was sent of it before stays sent.
+//! Resubmit looks a packet up again while its actions run ([`crate::pipeline::resubmit`]). Operations that might go
+//! on without end have a limit for each received packet: [`MAX_DEPTH`], [`MAX_RESUBMITS`], [`MAX_STACK`]. A packet
+//! that reaches a limit is dropped, but copies sent before stay sent.
 mod check;
 mod hash;
 mod learn;
@@ -21,11 +21,11 @@ use weir_packet::Field;
 use weir_packet::edit::{self, EditError};
 use weir_packet::frame::DEFAULT_QUEUE;
 
-/// Resubmits inside each other (Open vSwitch: 64 that do not go to a later table).
+/// Maximum depth of nested resubmits (Open vSwitch: 64 that do not go to a later table).
 pub(crate) const MAX_DEPTH: u8 = 64;
-/// Resubmits of one packet and its clones (as in Open vSwitch).
+/// Maximum number of resubmits of one packet and its clones (as in Open vSwitch).
 pub(crate) const MAX_RESUBMITS: u16 = 4096;
-/// Values on a packet's stack (of up to 128 bits; Open vSwitch: 64 KiB).
+/// Maximum number of values on a packet's stack, of up to 128 bits each (Open vSwitch: 64 KiB).
 pub(crate) const MAX_STACK: usize = 4096;
 
 /// Runs actions of which some look packets up; `set` is the packet's action set.
@@ -48,7 +48,8 @@ pub(crate) fn run<'a>(
     ControlFlow::Continue(())
 }
 
-/// Runs one action outside the pipeline: a packet-out's, which has an action set of its own, or one that needs none.
+/// Runs one action outside an entry's list: an action of a packet-out, which has its own action set, or one that
+/// needs no action set.
 #[cold]
 pub(crate) fn alone(nx: &NxAction, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) -> ControlFlow<()> {
     let mut set = ActionSet::default();
@@ -98,7 +99,7 @@ fn act(
             }
         }
         NxAction::Pop(dst) => {
-            // Nothing on it: nothing is written (as in Open vSwitch).
+            // Popping an empty stack writes nothing (as in Open vSwitch).
             if let Some(value) = packet.pop() {
                 write(packet, *dst, value, fx);
             }
@@ -119,7 +120,7 @@ fn act(
             let flow = learn::flow_mod(learn, packet.key());
             fx.learn(flow);
         }
-        // Says something to people, or is refused.
+        // A note has no effect; the other action is refused by the check.
         NxAction::Note(_) | NxAction::FinTimeout { .. } => {}
     }
     ControlFlow::Continue(())
@@ -133,7 +134,7 @@ fn write(packet: &mut Packet, part: Subfield, value: u128, fx: &mut impl Effects
     packet.set_masked(part.field, value << part.offset & part.mask(), part.mask(), fx);
 }
 
-/// A port from a field: those of 16 bits have the reserved ones where 1.0 has them.
+/// Converts a field's value to a port number. Values of 16 bits encode reserved ports as in 1.0.
 pub(crate) fn port_of(value: u128) -> PortNo {
     match u32::try_from(value) {
         Ok(number @ 0xff01..=0xffff) => PortNo(0xffff_0000 | number),
@@ -142,7 +143,7 @@ pub(crate) fn port_of(value: u128) -> PortNo {
     }
 }
 
-/// Counts the TTL down; if it is used up, controllers are told and the packet's way ends.
+/// Decrements the TTL. If it has expired, punts the packet to the controllers `ids` and returns `Break`.
 fn dec_ttl(ids: &[u16], packet: &mut Packet, origin: Origin, fx: &mut impl Effects) -> ControlFlow<()> {
     let Err(problem) = packet.try_edit(fx, edit::dec_nw_ttl) else { return ControlFlow::Continue(()) };
     if problem != EditError::TtlExpired {
@@ -181,14 +182,14 @@ fn tell(action: &ControllerAction, packet: &mut Packet, origin: Origin, fx: &mut
 fn bundle(bundle: &Bundle, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
     let port = hash::member(bundle, packet.key(), |port| fx.ports().may_send(port).is_ok());
     match (bundle.dst, port) {
-        // As Open vSwitch's number for no port.
+        // Open vSwitch's number for no port is 0xffff.
         (Some(dst), port) => write(packet, dst, port.map_or(0xffff, |port| u128::from(port.0)), fx),
         (None, Some(port)) => execute::output(port, 0, packet, origin, fx),
         (None, None) => packet.dropped(DropReason::PortDown, fx),
     }
 }
 
-/// Runs actions on a copy of the packet; what they change, and that they end, stays with the copy.
+/// Runs actions on a copy of the packet. Their changes and their end affect only the copy.
 fn clone(
     actions: &[Action],
     packet: &mut Packet,
@@ -197,7 +198,7 @@ fn clone(
     fx: &mut impl Effects,
 ) -> ControlFlow<()> {
     packet.on_copy(fx, |copy, fx| {
-        // The copy's way ends with its actions, wherever they send it.
+        // The copy ends with these actions, so it is not counted as dropped for lack of an output.
         copy.punted();
         let _ = run(actions, copy, origin, set, fx);
     });
