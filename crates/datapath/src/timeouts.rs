@@ -34,7 +34,7 @@ const KEPT: usize = 4096;
 pub(crate) struct TimerId(u32);
 
 impl TimerId {
-    /// No timer.
+    /// The id of no timer, for entries without time-outs.
     pub(crate) const NONE: TimerId = TimerId(u32::MAX);
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Timers {
     tick: u64,
     /// First timer of each slot's list.
     slots: [[u32; SLOTS]; LEVELS],
-    /// One bit per slot: set if the slot has timers.
+    /// A bit per slot, set if the slot has timers.
     taken: [[u64; SLOTS / 64]; LEVELS],
     /// Timers whose tick has come, earliest first.
     due: BinaryHeap<Reverse<(Instant, u32)>>,

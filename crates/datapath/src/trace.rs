@@ -51,21 +51,21 @@ pub struct Trace {
 pub enum TraceStep {
     /// Lookup in a table that matched an entry.
     Matched {
-        /// The table.
+        /// Number of the table.
         table: u8,
         /// The entry, in the syntax of flow dumps.
         entry: String,
     },
     /// Lookup in a table without a matching entry.
     Missed {
-        /// The table.
+        /// Number of the table.
         table: u8,
     },
     /// Forwarding as in a switch without controller.
     Standalone,
     /// Measurement by a meter with its present state, of the packet or of its punt to controllers.
     Metered {
-        /// The meter.
+        /// Number of the meter.
         meter: MeterId,
         /// The meter's verdict on the packet.
         verdict: String,
@@ -74,7 +74,7 @@ pub enum TraceStep {
     Action(String),
     /// Execution of a group's bucket on the packet or a copy.
     Bucket {
-        /// The group.
+        /// Number of the group.
         group: GroupId,
         /// The group's type: `all`, `select`, `indirect` or `ff`.
         kind: &'static str,
@@ -83,12 +83,12 @@ pub enum TraceStep {
     },
     /// Output to a port through the egress tables.
     Egress {
-        /// The port.
+        /// Number of the port.
         port: PortNo,
     },
-    /// Transmission.
+    /// Transmission of the packet or a copy.
     Sent {
-        /// The port.
+        /// Number of the port.
         port: PortNo,
         /// The port's queue, 0 if none was chosen.
         queue: u32,

@@ -12,9 +12,9 @@ pub enum Subject {
         /// Priority of the entry.
         priority: u16,
     },
-    /// These entries get other instructions or are replaced.
+    /// Entries with these stamps get other instructions or are replaced.
     Modify(Vec<u64>),
-    /// These entries are deleted.
+    /// Entries with these stamps are deleted.
     Delete(Vec<u64>),
     /// No effect, because the message is no flow-mod or would be refused.
     Nothing,
