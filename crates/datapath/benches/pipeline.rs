@@ -1,9 +1,10 @@
-//! What the pipeline costs per packet in memory alone, on one thread: `cargo bench -p weir-datapath`, with `-- WORD` only the
-//! cases whose name has the word.
+//! Measures the pipeline's cost per packet in memory, on one thread: `cargo bench -p weir-datapath`; with `-- WORD`
+//! only the cases whose name contains the word.
 //!
-//! As in the literature's "one flow" rows: 60-byte UDP frames are written within the receive burst of 32, run through entries
-//! read from data, counted, and given back where a port would transmit them. Each number is the best and the median of many
-//! windows; the spread says how quiet the machine was. Other traffic than the one stated (random flows, misses) is not measured here.
+//! The load is that of the "one flow" rows in the literature: 60-byte UDP frames are written within the receive burst
+//! of 32, run through entries read from data, counted, and returned to the pool where a port would transmit them.
+//! Each figure is the best and the median of many windows; the spread shows how quiet the machine was. Other traffic
+//! (random flows, misses) is not measured here.
 use std::net::Ipv4Addr;
 use weir_datapath::{Datapath, DatapathConfig, Output};
 use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
@@ -13,15 +14,15 @@ use weir_packet::field::eth_type;
 use weir_packet::{Field, Frame, FramePool, MacAddr};
 use weir_units::{Clock, Instant, SystemClock};
 
-/// Frames of a receive burst.
+/// Frames per receive burst.
 const BURST: usize = 32;
-/// Bursts of a window: 65536 packets.
+/// Bursts per window: 65536 packets.
 const BURSTS: usize = 2048;
-/// Windows, of which the first warms up.
+/// Number of windows, of which the first warms up.
 const WINDOWS: usize = 61;
 
 fn main() {
-    // `cargo test` runs this too: then one window shows that it works.
+    // `cargo test` runs this program, too. One window then shows that it works.
     let is_measuring = std::env::args().any(|argument| argument == "--bench");
     let windows = if is_measuring { WINDOWS } else { 2 };
     let ghz = tsc_ghz();
@@ -40,7 +41,7 @@ fn main() {
     }
 }
 
-/// What adding and deleting entries costs when there are many.
+/// Measures the cost of adding and deleting entries when there are many.
 fn measure_flow_mods(entries: u64) {
     let clock = SystemClock::start();
     let mut datapath = Datapath::new(DatapathConfig::default());
@@ -59,17 +60,17 @@ fn measure_flow_mods(entries: u64) {
     }
 }
 
-/// Entries to measure with.
+/// A set of entries to measure.
 struct Case {
     name: &'static str,
     entries: Vec<FlowMod>,
-    /// Destination addresses that frames go through in turn.
+    /// Number of destination addresses that the frames use in turn.
     addresses: u64,
-    /// What their frames are.
+    /// Shape of the frames.
     shape: Shape,
 }
 
-/// What follows the Ethernet header.
+/// Headers after the Ethernet header.
 #[derive(Clone, Copy)]
 enum Shape {
     Ipv4,
@@ -96,7 +97,7 @@ fn cases() -> Vec<Case> {
         addresses: count,
         shape: Shape::Ipv4,
     };
-    // The packets' destination has all of them, the longest wins.
+    // The packets' destination lies in all of these prefixes; the longest wins.
     let prefix = |length: u16| {
         let mask = u32::MAX << (32 - length);
         let ipv4 = Match::any().with(Field::EthType, eth_type::IPV4);
@@ -172,7 +173,7 @@ const SELECT: GroupId = GroupId(2);
 const WEIGHTED: GroupId = GroupId(3);
 const EDITING: GroupId = GroupId(4);
 
-/// Groups that send every packet to one port.
+/// Returns groups that send every packet to one port.
 fn groups() -> impl Iterator<Item = GroupMod> {
     let set = Action::set_mac(Field::EthDst, address(91));
     let bucket = |id, weight| Bucket { weight, ..Bucket::new(BucketId(id), vec![Action::output(PortNo(2))]) };
@@ -193,7 +194,7 @@ fn groups() -> impl Iterator<Item = GroupMod> {
     })
 }
 
-/// An entry; in the first four of five tables it goes on to the next instead.
+/// Returns an entry. In the first four of five tables it goes to the next table instead of running the actions.
 fn entry(table: u8, priority: u16, matching: Match, actions: Vec<Action>) -> FlowMod {
     FlowMod { table: TableId(table), ..FlowMod::add(priority, matching, vec![Instruction::ApplyActions(actions)]) }
 }
@@ -272,7 +273,8 @@ fn frame_to(number: u64, shape: Shape) -> Vec<u8> {
     frame
 }
 
-/// The frequency that the processor's cycle counter runs at, as Linux measured it; absent where Linux does not say.
+/// Returns the frequency of the processor's cycle counter in GHz as Linux measured it, or `None` if Linux does not
+/// tell.
 fn tsc_ghz() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("cpu MHz"))?;

@@ -1,10 +1,11 @@
-//! What a lookup costs in a table of routes, by tries and by the hash alone, without parsing and executing; and adding and removing one.
+//! Measures a lookup in a table of routes, by tries and by the hash alone, without parsing and execution; and adding
+//! and removing a route.
 //!
-//! `cargo bench -p weir-datapath --bench prefix [file]`, where the file has a prefix in each line (`10.0.0.0/8`, `2001:db8::/32`); without
-//! one, and without the reference data, there are as many made up of common lengths. Packets go to addresses within routes drawn at
-//! random, bursts of 32; of many short windows the best and the median are shown, also without lookups (*no table*): what others do
-//! on the machine only adds. Of changes the median is shown, what one in 100 and one in 10000 took at least, and the longest, whatever
-//! interrupted it.
+//! `cargo bench -p weir-datapath --bench prefix [file]`. The file has one prefix per line (`10.0.0.0/8`,
+//! `2001:db8::/32`). Without a file and without the reference data, as many prefixes of common lengths are generated.
+//! Packets go to addresses in routes drawn at random, in bursts of 32. The best and the median of many short windows
+//! are shown, also without lookups (*no table*), because other load on the machine only adds time. For changes the
+//! median is shown, the minimum for the slowest of 100 and of 10000, and the maximum, whatever interrupted it.
 #![allow(missing_docs, reason = "a program")]
 
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "this program looks at it from the side")]
@@ -23,7 +24,7 @@ use weir_testing::rules::{Draw, gunzip, prefixes};
 use weir_units::{Clock, SystemClock};
 
 const BURST: usize = 32;
-/// Bursts in a window.
+/// Bursts per window.
 const BURSTS: usize = 512;
 const WINDOWS: usize = 100;
 
@@ -71,7 +72,7 @@ impl Route {
         Route { words: WordMatches::new(&key, &mask), priority, field, address, host_bits }
     }
 
-    /// The key of a packet to it.
+    /// Returns the flow key of a packet to this route.
     fn key(&self, draw: &mut Draw) -> FlowKey {
         let mut key = FlowKey::EMPTY;
         key.set(Field::EthType, if self.field == Field::Ipv4Dst { eth_type::IPV4 } else { eth_type::IPV6 }.into());
@@ -106,7 +107,7 @@ fn measure<C: Classifier>(name: &str, routes: &[Route], mut table: C, held: impl
     println!("  remove {removes}");
 }
 
-/// Nanoseconds per packet by window, ascending.
+/// Returns nanoseconds per packet by window, ascending.
 fn windows(
     clock: &SystemClock,
     flows: &[FlowKey],
@@ -114,7 +115,7 @@ fn windows(
 ) -> Vec<f64> {
     let mut keys = Box::new([Parsed::default(); MAX_BURST]);
     let (mut found, mut draw, mut ns) = ([EntryId(0); MAX_BURST], Draw(3), Vec::new());
-    // The words that packets differ in: copying whole keys would take longer than looking them up.
+    // The words in which packets differ. Copying whole keys would take longer than looking them up.
     let words = [0, 2, 10, 11];
     for _ in 0..WINDOWS {
         let picked: Vec<[u64; 4]> =
@@ -133,7 +134,7 @@ fn windows(
     ns
 }
 
-/// What changes took: half of them at most, one in 100 and one in 10000 at least, worst.
+/// Formats the durations of changes: the median, the minimum for the slowest of 100 and of 10000, and the maximum.
 fn changes(clock: &SystemClock, count: usize, mut change: impl FnMut(usize)) -> String {
     let mut ns: Vec<u64> = Vec::with_capacity(count);
     let mut before = clock.now();
@@ -154,7 +155,7 @@ fn changes(clock: &SystemClock, count: usize, mut change: impl FnMut(usize)) -> 
     )
 }
 
-/// Routes of the lengths that most real ones have.
+/// Generates routes with the most frequent lengths of real routes.
 fn made_up() -> Vec<(IpAddr, u32)> {
     let mut draw = Draw(4);
     let v4 = (0..900_000).map(|n| {

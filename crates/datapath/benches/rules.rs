@@ -1,10 +1,10 @@
-//! What a lookup costs in rule sets of firewalls, without parsing and executing, on headers that match, on crossed ones as
-//! attackers would send, and on random ones; and what adding an entry costs, at most and on average.
+//! Measures a lookup in rule sets of firewalls, without parsing and execution: with headers that match, with crossed
+//! headers as attackers would send, and with random ones. Also measures the mean and maximum cost of adding an entry.
 //!
-//! `cargo bench -p weir-datapath --bench rules [name]`. The rule sets are those of ClassBench in the reference data beside the project; without
-//! it only the generated masks are measured. 100,000 headers are looked up in bursts of 32, in windows of 1024; of each window the best of
-//! some rounds counts, since what others do on the machine only adds; shown is the mean of the windows, and how many tuples a lookup of
-//! a header that matches asks.
+//! `cargo bench -p weir-datapath --bench rules [name]`. The rule sets are those of ClassBench in the reference data
+//! next to the project; without it only the generated masks are measured. 100,000 headers are looked up in bursts of
+//! 32, in windows of 1024. For each window the best of several rounds counts, because other load on the machine only
+//! adds time. The mean of the windows is shown, and the number of tuples that a lookup of a matching header probes.
 #![allow(missing_docs, reason = "a program")]
 
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "this program looks at it from the side")]
@@ -19,7 +19,7 @@ use weir_testing::rules::{self, Draw, Headers, Rule};
 use weir_units::{Clock, SystemClock};
 
 const BURST: usize = 32;
-/// Headers of a window.
+/// Headers per window.
 const WINDOW: usize = 1024;
 const ROUNDS: usize = 12;
 
@@ -31,7 +31,7 @@ fn main() {
     );
     for name in ["acl1", "acl2", "fw1", "fw2", "ipc1"].into_iter().filter(|name| name.contains(&filter)) {
         let Some(path) = weir_testing::shared(&format!("data/external/rules/classbench/{name}_10k.gz")) else { break };
-        // What no rule takes is taken by an entry that comes first, as controllers set tables up.
+        // Packets that match no rule match this entry, which is added first, as controllers do.
         let rest = Rule { priority: 0, value: FlowKey::EMPTY, mask: FlowMask::EMPTY };
         let rules = rules::classbench(&rules::gunzip(&path)).into_iter();
         measure(name, &std::iter::once(rest).chain(rules).collect::<Vec<_>>());
@@ -43,7 +43,7 @@ fn main() {
     }
 }
 
-/// Entries of 32 masks, none of them a prefix.
+/// Generates entries with 32 masks, none of which is a prefix.
 fn masks(count: u64) -> Vec<Rule> {
     let mut draw = Draw(3);
     let rule = |number: u64| {
@@ -87,13 +87,14 @@ fn measure(name: &str, rules: &[Rule]) {
     );
 }
 
-/// Tuples that a lookup asks, on average.
+/// Returns the mean number of tuples that a lookup probes.
 fn probes(table: &Adaptive, headers: &[FlowKey]) -> f64 {
     let all: u32 = headers.iter().map(|key| table.probes(key).unwrap_or_default()).sum();
     f64::from(all) / headers.len() as f64
 }
 
-/// Nanoseconds per packet. Keys are where the parser leaves them in a switch, in the first cache, before a burst is looked up.
+/// Returns nanoseconds per packet. The keys are placed where the parser of a switch leaves them before the lookup: in
+/// the first-level cache.
 fn look_up(clock: &SystemClock, table: &Adaptive, headers: &[FlowKey]) -> f64 {
     let headers = Packed::new(headers);
     let mut keys = Box::new([Parsed::default(); MAX_BURST]);
@@ -115,7 +116,7 @@ fn look_up(clock: &SystemClock, table: &Adaptive, headers: &[FlowKey]) -> f64 {
     best.iter().sum::<f64>() / best.len() as f64
 }
 
-/// A burst, with the instructions that the switch would take.
+/// Looks up a burst with the vector instructions that the switch would use.
 struct LookUp<'a> {
     table: &'a Adaptive,
     keys: &'a [Parsed; MAX_BURST],
@@ -131,9 +132,9 @@ impl Work for LookUp<'_> {
     }
 }
 
-/// Keys in little memory, so that reading them leaves the caches to what is measured.
+/// Keys in compact form, so that reading them leaves the caches to the measured code.
 struct Packed {
-    /// The words of the key that are not zero in all of them.
+    /// Indexes of the words that are not zero in every key.
     used: Vec<usize>,
     words: Vec<u64>,
 }

@@ -1,8 +1,9 @@
-//! What a lookup costs in the classifiers alone, without parsing and executing; and adding and removing an entry.
+//! Measures a lookup in the classifiers alone, without parsing and execution; and adding and removing an entry.
 //!
-//! `cargo bench -p weir-datapath --bench shapes -- [name [entries]]`. Packets are flow keys made in the loop, for entries in random order, bursts of 32; what
-//! making them costs is measured too and subtracted. Of many short windows the best and the median are shown: what others do on
-//! the machine only adds. `insert` and `remove` are medians over all entries, each added to a table of those before; they are removed in
+//! `cargo bench -p weir-datapath --bench shapes -- [name [entries]]`. Packets are flow keys generated in the loop,
+//! for entries in random order, in bursts of 32. The cost of generating them is measured and subtracted. The best and
+//! the median of many short windows are shown, because other load on the machine only adds time. `insert` and
+//! `remove` are medians over all entries: each is added to a table of the earlier ones, and they are removed in
 //! random order. `bytes` is memory per entry.
 #![allow(missing_docs, reason = "a program")]
 
@@ -17,7 +18,7 @@ use weir_packet::{Field, FlowKey, FlowMask, Parsed};
 use weir_units::{Clock, SystemClock};
 
 const BURST: usize = 32;
-/// Bursts in a window.
+/// Bursts per window.
 const BURSTS: usize = 256;
 const WINDOWS: usize = 400;
 
@@ -38,7 +39,7 @@ fn main() {
     }
 }
 
-/// Writes what is matched of packets of one entry.
+/// Function that writes the matched fields of a packet of one entry.
 type Make = fn(u64, &mut FlowKey);
 
 const KINDS: &[(&str, Make)] = &[
@@ -65,7 +66,7 @@ const KINDS: &[(&str, Make)] = &[
     }),
 ];
 
-/// The mask of entry `n` of a kind.
+/// Returns the mask of entry `n` of a kind.
 fn mask_of(name: &str, n: u64) -> FlowMask {
     let mut mask = FlowMask::EMPTY;
     match name {
@@ -97,7 +98,7 @@ fn set(key: &mut FlowKey, fields: &[(Field, u64)]) {
     fields.iter().for_each(|(field, value)| key.set(*field, (*value).into()));
 }
 
-/// A number that looks random, another for each.
+/// Returns a pseudo-random number, different for each `n`.
 fn mix(n: u64) -> u64 {
     let mixed = (n ^ n >> 32).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) ^ mixed >> 32
@@ -129,7 +130,7 @@ fn measure(name: &str, make: Make, count: u64) {
     );
 }
 
-/// Nanoseconds that a change takes: the median of windows of 100.
+/// Returns the nanoseconds per change: the median of windows of 100 changes.
 fn timed(
     clock: &SystemClock,
     entries: &[(EntryId, WordMatches)],
@@ -149,7 +150,7 @@ fn timed(
     ns[ns.len() / 2]
 }
 
-/// Nanoseconds per packet, by window.
+/// Returns nanoseconds per packet, by window.
 fn look_up(clock: &SystemClock, table: &Adaptive, make: Make, count: u64, looks_up: bool) -> Vec<f64> {
     let mut keys = Box::new([Parsed::default(); MAX_BURST]);
     let (mut found, mut random, mut ns) = ([EntryId::NONE; MAX_BURST], 1_u64, Vec::new());

@@ -1,10 +1,11 @@
-//! What the verdict cache saves, and what it costs where it saves nothing: `cargo bench -p weir-datapath --bench verdicts`, with
-//! `-- WORD` only the loads whose name has the word.
+//! Measures what the verdict cache saves, and what it costs where it saves nothing:
+//! `cargo bench -p weir-datapath --bench verdicts`; with `-- WORD` only the loads whose name contains the word.
 //!
-//! Five tables of 1000 exact entries, on one field each; UDP frames of 60 bytes of more and more flows, in turn, drawn alike or drawn as in
-//! the Internet, where few flows have most packets. One table of as many 5-tuples as flows. The rule sets of ClassBench, if the reference
-//! data is beside the project, with headers that match. Windows without the cache, with it, and with it while it pays follow each other;
-//! each figure is the best and the median of many. Writing frames and giving them back is in all of them.
+//! Loads: five tables of 1000 exact entries on one field each, with 60-byte UDP frames of an increasing number of
+//! flows, either in turn, drawn uniformly, or drawn as in the Internet, where few flows have most packets. One table
+//! with as many 5-tuples as flows. The rule sets of ClassBench, if the reference data is next to the project, with
+//! headers that match. Windows without the cache, with it, and with it in automatic mode alternate. Each figure is
+//! the best and the median of many windows. All include writing frames and returning them to the pool.
 #![allow(clippy::cast_possible_truncation, reason = "numbers of flows are small")]
 use weir_datapath::{CacheCounts, Datapath, DatapathConfig, Output, VerdictCache};
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortDesc, PortNo, TableId};
@@ -14,47 +15,47 @@ use weir_packet::{Field, FlowKey, Frame, FramePool, MacAddr};
 use weir_testing::rules::{self, Headers, Rule};
 use weir_units::{Clock, Instant, SystemClock};
 
-/// Frames of a receive burst.
+/// Frames per receive burst.
 const BURST: usize = 32;
-/// Packets of a window.
+/// Packets per window.
 const WINDOW: usize = 1 << 16;
-/// Windows of each way.
+/// Windows per cache mode.
 const WINDOWS: usize = 60;
-/// Entries of a table, and tables.
+/// Entries per table, and number of tables.
 const ENTRIES: u32 = 1000;
 const TABLES: u8 = 5;
-/// Numbers of flows that are drawn before, and then taken in turn.
+/// Number of flows drawn in advance and then used in turn.
 const DRAWN: usize = 1 << 20;
 
 const MODES: [(&str, VerdictCache); 3] =
     [("off", VerdictCache::Off), ("on", VerdictCache::On), ("auto", VerdictCache::Auto)];
 
-/// Which flow a packet is of.
+/// Order of the packets' flows.
 #[derive(Clone, Copy)]
 enum Order {
     Cycle,
     Random,
-    /// The nth has a share in proportion to 1/n.
+    /// Zipf: the nth flow has a share proportional to 1/n.
     Zipf,
-    /// Each packet is of a flow of its own.
+    /// Each packet has its own flow.
     New,
 }
 
 /// Protocol, addresses and ports.
 type Header = (u8, [u8; 12]);
 
-/// What there is in the tables.
+/// Contents of the tables.
 enum Tables {
-    /// Five of a thousand exact entries each.
+    /// Five tables of a thousand exact entries each.
     Five,
-    /// One, of so many 5-tuples.
+    /// A single table with this number of 5-tuples.
     Tuples(u32),
-    /// One, and headers for it.
+    /// A single table of rules, and headers that match them.
     Rules(Vec<Rule>, Vec<Header>),
 }
 
 fn main() {
-    // `cargo test` runs this too: then one window shows that it works.
+    // `cargo test` runs this program, too. One window then shows that it works.
     let windows = if std::env::args().any(|argument| argument == "--bench") { WINDOWS } else { 1 };
     let word = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
     let loads = [
@@ -123,7 +124,7 @@ fn numbers(flows: u32, order: Order) -> Vec<u32> {
     let all = (0..count).map(|at| match order {
         Order::Cycle => at as u32 % flows,
         Order::Random => below(draw(), flows),
-        // The share of the first n grows as ln n does.
+        // The share of the first n flows grows like ln n.
         Order::Zipf => (f64::from(flows).powf(draw() as f64 / 2_f64.powi(32)) as u32).min(flows) - 1,
         Order::New => draw() as u32,
     });
@@ -163,7 +164,7 @@ impl Bed {
         Bed { clock: SystemClock::start(), datapath, pool, out, burst, template, next: 0 }
     }
 
-    /// Nanoseconds a packet.
+    /// Returns nanoseconds per packet.
     fn window(&mut self, tables: &Tables, numbers: &[u32]) -> f64 {
         let (start, mut sent) = (self.clock.now(), 0);
         for _ in 0..WINDOW / BURST {
@@ -188,7 +189,7 @@ impl Bed {
         sent
     }
 
-    /// What the cache did; a burst more is measured for that.
+    /// Returns the cache's counters. Runs one more burst to measure them.
     fn counts(&mut self, tables: &Tables, numbers: &[u32]) -> CacheCounts {
         self.datapath.watch_mut().watch(true);
         self.run(Instant::ZERO, tables, numbers);
@@ -196,7 +197,7 @@ impl Bed {
     }
 }
 
-/// A field's entry for each of [`ENTRIES`] values; the last table's output.
+/// Returns an entry for one of [`ENTRIES`] values of a table's field. Entries of the last table output.
 fn entry(table: u8, number: u32) -> FlowMod {
     let ipv4 = Match::any().with(Field::EthType, eth_type::IPV4);
     let udp = ipv4.clone().with(Field::IpProto, 17_u8);
@@ -218,7 +219,7 @@ fn leave() -> Vec<Instruction> {
     vec![Instruction::ApplyActions(vec![Action::output(PortNo(2))])]
 }
 
-/// The addresses and ports of a flow of its own.
+/// Returns the addresses and ports of a flow of its own.
 fn tuple(number: u32) -> [u8; 12] {
     let mut bytes = [10; 12];
     let mixed =
@@ -246,7 +247,7 @@ fn tuple_entry(number: u32) -> FlowMod {
     FlowMod::add(1, ports, leave())
 }
 
-/// A rule as flow entries say it: ports of TCP and UDP only.
+/// Converts a rule to a flow entry's match, with ports only for TCP and UDP.
 fn matching(rule: &Rule) -> Match {
     let fields = [Field::EthType, Field::Ipv4Src, Field::Ipv4Dst, Field::IpProto];
     let ports: &[(Field, Field)] = match rule.value.get(Field::IpProto) {
@@ -262,7 +263,7 @@ fn matching(rule: &Rule) -> Match {
     })
 }
 
-/// A frame of a flow: every field has a value that some entry matches.
+/// Returns a frame of a flow, in which every field has a value that some entry matches.
 fn frame(pool: &mut FramePool, template: &[u8], tables: &Tables, number: u32) -> Frame {
     let mut frame = pool.take(template.len());
     let bytes = &mut frame.receive_buffer()[..template.len()];
