@@ -1,4 +1,4 @@
-//! What packets do in groups.
+//! Packets in groups.
 use super::*;
 use std::time::Duration;
 use weir_openflow::Version;
@@ -13,7 +13,7 @@ fn out(port: u32) -> Action {
     Action::output(PortNo(port))
 }
 
-/// The standard frame, to another address.
+/// Returns the standard frame with another destination address.
 fn to(number: u64) -> Vec<u8> {
     let mut frame = frame();
     frame[..6].copy_from_slice(&mac(number).0);
@@ -27,7 +27,7 @@ fn all_buckets_get_the_packet_as_it_came() {
     bench.all_to_group(1);
     let mut sent = bench.receive(1, &frame());
     sent.sort();
-    // A bucket is an action set: its set-field comes before its output.
+    // A bucket is an action set: its set-field runs before its output.
     assert_eq!(sent, [(PortNo(2), to(7)), (PortNo(3), frame()), (PortNo(4), to(9))]);
     assert_eq!(bench.datapath.drops().total(), 0);
 }
@@ -43,7 +43,7 @@ fn the_packet_goes_on_unchanged_behind_the_group() {
     assert_eq!(sent, [(PortNo(2), tagged), (PortNo(3), to(5)), (PortNo(4), to(6))]);
 }
 
-/// Actions of a list are executed in its order (OpenFlow 1.3.5, 5.11).
+/// Actions of a list run in the list's order (OpenFlow 1.3.5, 5.11).
 #[test]
 fn a_groups_packet_in_comes_before_that_of_the_next_action() {
     let mut bench = Bench::controlled();
@@ -120,7 +120,7 @@ fn a_watched_group_lives_while_one_of_its_buckets_does() {
     assert_eq!(bench.ports_of(1, &frame()), [4]);
     assert_eq!(bench.group(MODIFY, 1, ALL, vec![bucket(output(3))]), None);
     assert_eq!(bench.datapath.drops().total(), 0);
-    // Its bucket watches nothing, so it is taken again, though its port is down.
+    // The bucket watches nothing, so it is taken although its port is down.
     assert_eq!(bench.ports_of(1, &frame()), [0_u32; 0]);
     assert_eq!(bench.datapath.drops().port_down, 1);
 }
@@ -169,7 +169,7 @@ fn groups_lead_to_groups() {
 #[test]
 fn a_packet_runs_through_no_more_buckets_than_it_may() {
     let mut bench = Bench::controlled();
-    // Sixteen to the sixth copies, if nothing held them back.
+    // Without a limit there would be sixteen to the sixth copies.
     let buckets = |actions: Vec<Action>| vec![bucket(actions); 16];
     bench.add_group(1, ALL, buckets(output(2)));
     (2..=6).for_each(|group| bench.add_group(group, ALL, buckets(to_group(group - 1))));

@@ -1,4 +1,4 @@
-//! How groups change, and what changes with them.
+//! Changes of groups, and of the entries that use them.
 use super::*;
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{FlowFlags, FlowMod, FlowRemovedReason, Instruction, TableId};
@@ -45,7 +45,7 @@ fn flow_entries_go_with_their_group() {
     let reason = FlowRemovedReason::GroupDelete;
     assert_eq!(gone, [(TableId(0), reason), (TableId(3), reason)]);
     assert_eq!(bench.flows(FlowRequest::all()), 2);
-    // All groups at once; an entry that was changed meanwhile is not one of the group any more.
+    // All groups at once. An entry that was modified meanwhile does not use the group any more.
     bench.add_group(1, INDIRECT, vec![bucket(output(2))]);
     bench.flow_mod(&FlowMod { instructions: apply(output(3)), ..sending(3, 2, Instruction::WriteActions, 2) }).unwrap();
     bench.flow_mod(&sending(5, 1, Instruction::ApplyActions, 1)).unwrap();
@@ -92,12 +92,12 @@ fn a_group_that_others_lead_to_stays() {
     bench.add_group(3, FAST_FAILOVER, vec![Bucket { watch_group: GroupId(2), ..bucket(output(3)) }]);
     assert_eq!(bench.group(DELETE, 1, ALL, vec![]), chained);
     assert_eq!(bench.group(DELETE, 2, ALL, vec![]), chained);
-    // A modify lets go of what it led to.
+    // After a modify the group does not lead to its former targets.
     assert_eq!(bench.group(MODIFY, 2, INDIRECT, vec![bucket(output(4))]), None);
     assert_eq!(bench.group(DELETE, 1, ALL, vec![]), None);
     assert_eq!(bench.group(DELETE, 3, ALL, vec![]), None);
     assert_eq!(bench.group(DELETE, 2, ALL, vec![]), None);
-    // With all of them nothing leads anywhere.
+    // With all groups deleted, no group leads anywhere.
     bench.add_group(1, INDIRECT, vec![bucket(output(2))]);
     bench.add_group(2, INDIRECT, vec![bucket(to_group(1))]);
     assert_eq!(bench.group(DELETE, GroupId::ALL.0, ALL, vec![]), None);

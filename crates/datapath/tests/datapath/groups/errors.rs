@@ -1,4 +1,4 @@
-//! Group-mods that are refused: each changes nothing.
+//! Refused group-mods, which change nothing.
 use super::*;
 use weir_datapath::DatapathConfig;
 use weir_openflow::Version;
@@ -59,7 +59,7 @@ fn wrong_group_mods_get_their_errors() {
 
 #[test]
 fn buckets_may_have_actions_of_any_protocol() {
-    // Which packets come is not known: those that do not fit are left alone.
+    // The group's packets are not known; actions that do not fit a packet leave it unchanged.
     let mut bench = Bench::controlled();
     let tcp = Action::SetField { field: Field::TcpDst, value: 80 };
     bench.add_group(1, INDIRECT, vec![bucket(vec![tcp, Action::DecNwTtl, Action::output(PortNo(2))])]);
@@ -107,12 +107,12 @@ fn chains_have_a_limit() {
     let too_long: ErrorType = GroupModFailed::ChainingUnsupported.into();
     let cases = vec![
         (group_mod(ADD, 16, INDIRECT, vec![bucket(to_group(15))]), too_long),
-        // From below: sixteen lead to it.
+        // At the lower end of a chain, because sixteen groups lead to it.
         (group_mod(MODIFY, 0, INDIRECT, vec![bucket(to_group(100))]), too_long),
         (group_mod(MODIFY, 1, INDIRECT, vec![bucket(to_group(101))]), too_long),
     ];
     refused(&mut bench, cases);
-    // A chain that is cut may be made longer at its other end.
+    // After a chain is cut, it may be made longer at its other end.
     assert_eq!(bench.group(MODIFY, 8, INDIRECT, vec![bucket(output(3))]), None);
     bench.add_group(16, INDIRECT, vec![bucket(to_group(15))]);
     assert_eq!(bench.group(MODIFY, 0, INDIRECT, vec![bucket(to_group(101))]), None);
@@ -137,7 +137,7 @@ fn groups_and_buckets_have_limits() {
     refused(&mut bench, cases);
     bench.add_group(3, ALL, buckets(0));
     refused(&mut bench, vec![(group_mod(ADD, 4, ALL, buckets(0)), GroupModFailed::OutOfGroups.into())]);
-    // What goes makes room.
+    // Removed groups and buckets make room.
     assert_eq!(bench.group(MODIFY, 1, ALL, buckets(1)), None);
     assert_eq!(bench.group(DELETE, 3, ALL, vec![]), None);
     bench.add_group(4, ALL, buckets(3));

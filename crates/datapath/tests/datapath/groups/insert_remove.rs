@@ -1,4 +1,4 @@
-//! Buckets inserted and removed one by one, as OpenFlow 1.5 can (OpenFlow 1.5.1, 6.7).
+//! Inserting and removing single buckets, as OpenFlow 1.5 allows (OpenFlow 1.5.1, 6.7).
 use super::*;
 use weir_datapath::ChannelId;
 use weir_openflow::Version;
@@ -13,12 +13,12 @@ fn with_v15() -> Bench {
     bench
 }
 
-/// A bucket with a number, which sends to a port.
+/// Returns a bucket with an id, which outputs to a port.
 fn numbered_bucket(id: u32, port: u32) -> Bucket {
     Bucket::new(BucketId(id), output(port))
 }
 
-/// A group-mod of group 1 about a bucket.
+/// Returns a group-mod of group 1 that concerns a bucket.
 fn change(command: u16, command_bucket: BucketId, buckets: Vec<Bucket>) -> GroupMod {
     GroupMod { command, kind: ALL, group: GroupId(1), command_bucket, buckets, properties: vec![] }
 }
@@ -27,7 +27,7 @@ fn tell(bench: &mut Bench, change: GroupMod) -> Option<ErrorType> {
     bench.error_of(CONTROLLER_15, Body::GroupMod(change))
 }
 
-/// The numbers of the buckets of group 1, in order.
+/// Returns the ids of the buckets of group 1, in order.
 fn order(bench: &mut Bench) -> Vec<u32> {
     bench.groups()[0].buckets.iter().map(|bucket| bucket.id.0).collect()
 }
@@ -63,7 +63,7 @@ fn a_bucket_that_stays_keeps_its_counters_and_the_group_its_type() {
     assert_eq!(tell(&mut bench, add), None);
     bench.all_to_group(1);
     bench.receive(1, &frame());
-    // The type of the message does not count.
+    // The group type in the message is ignored.
     let insert = change(GroupMod::INSERT_BUCKET, BucketId::FIRST, vec![weighed(2, 3)]);
     assert_eq!(tell(&mut bench, insert), None);
     assert_eq!(bench.groups()[0].kind, SELECT);
@@ -102,7 +102,7 @@ fn what_names_no_bucket_or_one_twice_is_refused() {
     }
     let missing = GroupMod { group: GroupId(2), ..change(GroupMod::REMOVE_BUCKET, BucketId::ALL, vec![]) };
     assert_eq!(tell(&mut bench, missing), Some(UnknownGroup.into()));
-    // Versions before have no such commands.
+    // Versions before 1.5 have no such commands.
     let insert = change(GroupMod::INSERT_BUCKET, BucketId::LAST, vec![]);
     assert_eq!(bench.error_of(CONTROLLER, Body::GroupMod(insert)), Some(BadCommand.into()));
 }

@@ -1,4 +1,4 @@
-//! Groups: what packets do in them, how they change, what is refused, what is counted.
+//! Groups: packets in groups, group-mods, errors and statistics.
 mod buckets;
 mod changes;
 mod errors;
@@ -12,27 +12,27 @@ use crate::bench::*;
 use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
 use weir_openflow::model::{Action, Body, ErrorType, GroupId, Match, PortNo};
 
-/// `OFPGC_*`.
+/// Commands of group-mods (`OFPGC_*`).
 const ADD: u16 = 0;
 const MODIFY: u16 = 1;
 const DELETE: u16 = 2;
-/// `OFPGT_*`.
+/// Group types `OFPGT_*`.
 const ALL: u8 = 0;
 const SELECT: u8 = 1;
 const INDIRECT: u8 = 2;
 const FAST_FAILOVER: u8 = 3;
 
-/// A bucket that watches nothing.
+/// Returns a bucket that watches nothing.
 fn bucket(actions: Vec<Action>) -> Bucket {
     Bucket::new(BucketId(0), actions)
 }
 
-/// A bucket that watches the port it sends to.
+/// Returns a bucket that watches the port it outputs to.
 fn watching(port: u32) -> Bucket {
     Bucket { watch_port: PortNo(port), ..bucket(output(port)) }
 }
 
-/// A bucket of a select group.
+/// Returns a bucket of a select group.
 fn weighing(weight: u16, actions: Vec<Action>) -> Bucket {
     Bucket { weight, ..bucket(actions) }
 }
@@ -46,13 +46,13 @@ fn group_mod(command: u16, group: u32, kind: u8, buckets: Vec<Bucket>) -> GroupM
     GroupMod { command, kind, group: GroupId(group), command_bucket: BucketId::ALL, buckets, properties: vec![] }
 }
 
-/// Numbers buckets by their place, as 1.3 does.
+/// Numbers buckets by their position, as 1.3 does.
 fn numbered(buckets: Vec<Bucket>) -> Vec<Bucket> {
     (0..).map(BucketId).zip(buckets).map(|(id, bucket)| Bucket { id, ..bucket }).collect()
 }
 
 impl Bench {
-    /// Sends a group-mod; the error that answers it.
+    /// Sends a group-mod. Returns the error that answers it, if there is one.
     fn group(&mut self, command: u16, group: u32, kind: u8, buckets: Vec<Bucket>) -> Option<ErrorType> {
         self.error_of(CONTROLLER, Body::GroupMod(group_mod(command, group, kind, buckets)))
     }
@@ -62,7 +62,7 @@ impl Bench {
         assert_eq!(self.group(ADD, group, kind, buckets), None);
     }
 
-    /// Sends everything to a group.
+    /// Sends all packets to a group.
     fn all_to_group(&mut self, group: u32) {
         self.add(1, Match::any(), to_group(group));
     }

@@ -1,11 +1,11 @@
-//! Random group-mods, most of them wrong: whatever is refused, what is left makes sense, and packets come to an end.
+//! Random group-mods, most of them invalid: after refusals the groups are consistent, and packets do not loop.
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weir_openflow::model::error::GroupModFailed;
 use weir_openflow::model::group::GroupDesc;
 
-/// Numbers of groups in play.
+/// Number of groups used.
 const GROUPS: u32 = 7;
 
 fn any_bucket() -> impl Strategy<Value = Bucket> {
@@ -21,14 +21,14 @@ fn any_change() -> impl Strategy<Value = GroupMod> {
     let command = prop_oneof![3 => Just(ADD), 3 => Just(MODIFY), 1 => Just(DELETE)];
     let group = prop_oneof![20 => 0..GROUPS, 1 => Just(GroupId::ALL.0), 1 => Just(GroupId::ANY.0)];
     let buckets = (0..5_u8, proptest::collection::vec(any_bucket(), 0..3)).prop_map(|(kind, mut buckets)| {
-        // Right more often than not.
+        // Valid more often than not.
         buckets.iter_mut().for_each(|bucket| bucket.weight *= u16::from(kind == SELECT));
         (kind, buckets)
     });
     (command, group, buckets).prop_map(|(command, group, (kind, buckets))| group_mod(command, group, kind, buckets))
 }
 
-/// The groups that one sends to, and those that it watches.
+/// Returns the groups that a group sends to, and those that it watches.
 fn leads(group: &GroupDesc) -> (Vec<GroupId>, Vec<GroupId>) {
     let next = |bucket: &Bucket| match bucket.actions[..] {
         [Action::Group(group)] => Some(group),
@@ -38,7 +38,7 @@ fn leads(group: &GroupDesc) -> (Vec<GroupId>, Vec<GroupId>) {
     (group.buckets.iter().filter_map(next).collect(), watched.collect())
 }
 
-/// Groups on the longest way from one, which ends within all there are.
+/// Returns the length of the longest chain from a group. Panics if it exceeds `most`.
 fn depth(groups: &BTreeMap<GroupId, GroupDesc>, group: GroupId, most: usize) -> usize {
     assert!(most > 0, "a loop");
     let (next, watched) = leads(&groups[&group]);

@@ -1,4 +1,4 @@
-//! Select groups that choose by what a controller says (Netronome's selection method, in 1.5).
+//! Select groups whose hash a controller sets (Netronome's selection method, in 1.5).
 use super::*;
 use weir_datapath::ChannelId;
 use weir_openflow::Version;
@@ -7,7 +7,7 @@ use weir_openflow::model::property::Property;
 
 const CONTROLLER_15: ChannelId = ChannelId(15);
 
-/// The property of a method with fields as OXM entries whose values say which bits count.
+/// Returns the property of a selection method. Its fields are OXM elements whose values are masks.
 fn method(name: &str, param: u64, fields: &[u8]) -> Property {
     let mut data = vec![0, 0, 0x15, 0x4d, 0, 0, 0, 1, 0, 0, 0, 0];
     let mut padded = [0; 16];
@@ -18,7 +18,7 @@ fn method(name: &str, param: u64, fields: &[u8]) -> Property {
     Property { kind: Property::EXPERIMENTER, data: data.into() }
 }
 
-/// `ip_dst=255.255.255.0`.
+/// `ip_dst=255.255.255.0` as OXM.
 const DESTINATION_NET: [u8; 8] = [0x80, 0, 0x18, 4, 255, 255, 255, 0];
 
 fn select(properties: Vec<Property>) -> GroupMod {
@@ -34,7 +34,7 @@ fn with(properties: Vec<Property>) -> Bench {
     bench
 }
 
-/// The ways of packets from many hosts to one host of each of some networks.
+/// Returns the ports taken by packets from many hosts to a host in each of some networks.
 fn ways(bench: &mut Bench) -> Vec<Vec<u32>> {
     let packet = |net: u8, host: u8| {
         crate::frames::frame(&format!("eth 1>2 / ipv4 10.0.1.{host}>10.0.{net}.{host} / udp {host}>2"))

@@ -1,20 +1,20 @@
-//! How select groups share out flows.
+//! Distribution of flows by select groups.
 use super::*;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use weir_packet::craft::Craft;
 
-/// Flows of a test.
+/// Number of flows in a test.
 const FLOWS: u32 = 6000;
 
-/// A packet of the flow of a number.
+/// Returns a packet of flow number `flow`.
 fn packet(flow: u32) -> Vec<u8> {
     let [a, b] = [flow, flow.wrapping_mul(7)].map(|n| Ipv4Addr::from_bits(0x0a00_0000 | n & 0xff_ffff));
     Craft::ethernet(mac(2), mac(1)).ipv4(a, b).udp(1000, 2000).payload(&[1; 18]).build()
 }
 
 impl Bench {
-    /// With a select group that everything goes to; a weight for each port from 2 on.
+    /// Returns a bench with a select group for all packets, with one weight for each port from 2 on.
     fn sharing(weights: &[u16]) -> Bench {
         let mut bench = Bench::controlled();
         bench.add_group(1, SELECT, shares(weights));
@@ -22,12 +22,12 @@ impl Bench {
         bench
     }
 
-    /// The port that each flow leaves by.
+    /// Returns the port that each flow leaves by.
     fn ways(&mut self) -> Vec<u32> {
         (0..FLOWS).map(|flow| self.way(&packet(flow))).collect()
     }
 
-    /// The port that a packet leaves by; 0 if it does not.
+    /// Returns the port that a packet leaves by, or 0 if it does not leave.
     fn way(&mut self, packet: &[u8]) -> u32 {
         let ports = self.ports_of(1, packet);
         assert!(ports.len() <= 1, "{ports:?}");
@@ -46,11 +46,11 @@ fn count(ways: &[u32]) -> BTreeMap<u32, u32> {
     })
 }
 
-/// The least and the most that a share of the flows gets, but for one case in a million: from the binomial distribution, summed
-/// from its ends.
+/// Returns the minimum and maximum number of flows that a share gets, exceeded in one case in a million: computed
+/// from the binomial distribution, summed from its ends.
 fn bounds(share: f64) -> (u32, u32) {
     let flows = f64::from(FLOWS);
-    // ln of the probability of exactly k, from that of k - 1.
+    // ln of the probability of exactly k, derived from that of k - 1.
     let mut ln_p = flows * (1.0 - share).ln();
     let mut sum = 0.0;
     let (mut least, mut most) = (None, None);
@@ -70,7 +70,7 @@ fn bounds(share: f64) -> (u32, u32) {
 
 #[test]
 fn the_bounds_are_those_of_the_binomial_distribution() {
-    // As scipy.stats.binom.ppf gives them.
+    // The values are those of scipy.stats.binom.ppf.
     assert_eq!(bounds(0.5), (2811, 3189));
     assert_eq!(bounds(0.01), (26, 101));
 }
@@ -97,7 +97,8 @@ fn a_flow_stays_where_it_is() {
     let mut bench = Bench::sharing(&[1, 2, 3]);
     let before = bench.ways();
     assert_eq!(bench.ways(), before);
-    // Neither what changes within a flow nor where it comes in counts: IP header fields beside addresses and protocol, payload.
+    // Neither varying header fields of a flow nor the input port count: IP header fields other than addresses and
+    // protocol, payload.
     let mut other = packet(5);
     other[15] = 0xb8;
     other[22] = 3;
@@ -118,7 +119,7 @@ fn only_the_flows_of_a_bucket_that_dies_move_and_they_come_back() {
         let after = bench.ways();
         assert!(before.iter().zip(&after).all(|(before, after)| before == after || *before == 3));
         assert!(!after.contains(&3) && !after.contains(&0));
-        // Those that moved are shared out by weight as well.
+        // The flows that moved are distributed by weight, too.
         let moved: Vec<u32> = before.iter().zip(&after).filter(|(b, _)| **b == 3).map(|(_, a)| *a).collect();
         let part = f64::from(weights[0]) / f64::from(weights[0] + weights[2]);
         let found = f64::from(count(&moved)[&2]) / moved.len() as f64;
@@ -141,12 +142,12 @@ fn a_group_mod_moves_no_more_flows_than_it_must() {
         assert_eq!(bench.group(MODIFY, 1, SELECT, buckets), None);
         before.iter().copied().zip(bench.ways()).filter(|(before, after)| before != after).collect()
     };
-    // The same buckets in another order.
+    // Buckets in another order.
     assert_eq!(moved(&mut bench, shares(&[2, 2, 2]).into_iter().rev().collect()), []);
-    // Without the first.
+    // Without the first bucket.
     let gone = moved(&mut bench, shares(&[2, 2, 2]).split_off(1));
     assert!(gone.iter().all(|(before, _)| *before == 2) && gone.len() > FLOWS as usize / 4);
-    // With more weight for one.
+    // With more weight for one bucket.
     let grown = moved(&mut bench, shares(&[2, 6, 2]));
     assert!(grown.iter().all(|(_, after)| *after == 3) && grown.len() > FLOWS as usize / 6);
 }
@@ -201,7 +202,7 @@ fn fragments_of_a_datagram_stay_together() {
         first[20] |= 0x20;
         let mut last = packet(flow);
         (last[20], last[21]) = (0, 3);
-        // Where the first has ports, the last has data.
+        // The last fragment has data where the first has ports.
         last[34..38].copy_from_slice(&flow.wrapping_mul(0x9e37_79b9).to_be_bytes());
         assert_eq!(bench.way(&first), bench.way(&last), "{flow}");
     }
@@ -209,7 +210,7 @@ fn fragments_of_a_datagram_stay_together() {
 
 #[test]
 fn one_choice_is_not_that_of_the_next() {
-    // A group behind a group, and a switch behind a switch, share out anew.
+    // A second group, and a second switch, distribute flows independently of the first.
     let mut bench = Bench::controlled();
     bench.add_group(2, SELECT, vec![weighing(1, output(2)), weighing(1, output(3))]);
     bench.add_group(1, SELECT, vec![weighing(1, to_group(2)), weighing(1, output(4))]);

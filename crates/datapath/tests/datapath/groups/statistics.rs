@@ -1,4 +1,4 @@
-//! What groups count and say of themselves.
+//! Statistics, descriptions and features of groups.
 use super::*;
 use std::time::Duration;
 use weir_openflow::model::group::{GroupDesc, GroupStats};
@@ -56,7 +56,7 @@ fn a_modify_keeps_the_groups_counters_and_resets_its_buckets() {
     let [stats] = bench.group_stats(GroupId(1)).try_into().unwrap();
     assert_eq!((stats.packet_count, stats.duration_sec, stats.ref_count), (1, 1, 1));
     assert_eq!(stats.buckets, [(0, 0), (0, 0)]);
-    // Another group in its place begins anew.
+    // A new group in the same slot starts with zero counters.
     assert_eq!(bench.group(DELETE, 1, ALL, vec![]), None);
     bench.add_group(2, ALL, vec![bucket(output(2))]);
     let [stats] = bench.group_stats(GroupId::ALL).try_into().unwrap();
@@ -67,7 +67,7 @@ fn a_modify_keeps_the_groups_counters_and_resets_its_buckets() {
 #[test]
 fn descriptions_are_what_was_asked_for() {
     let mut bench = Bench::controlled();
-    // Not in the order of execution.
+    // The actions are not in the order of execution.
     let actions = vec![Action::output(PortNo(2)), Action::PushVlan(0x8100)];
     let select = vec![weighing(3, actions), Bucket { watch_port: PortNo(4), ..weighing(0, output(4)) }];
     bench.add_group(7, SELECT, select.clone());
@@ -91,7 +91,7 @@ fn features_promise_what_is_there() {
     };
     assert_eq!((features.types, features.capabilities), (0b1111, 0b1111));
     assert_eq!(features.max_groups, [65_536; 4]);
-    // Output, copy and decrement TTL, push and pop, queue, group, set-field: all of 1.3.
+    // Output, copy and decrement TTL, push and pop, queue, group, set-field: all actions of 1.3.
     assert_eq!(features.actions, [0x0fff_9801; 4]);
     let [Body::FeaturesReply(reply)] = &bench.ask(CONTROLLER, Body::FeaturesRequest)[..] else { panic!() };
     assert_ne!(reply.capabilities & weir_openflow::model::features::capability::GROUP_STATS, 0);
@@ -136,7 +136,7 @@ fn a_long_answer_meets_every_group_that_stays_once() {
             if !more {
                 break;
             }
-            // Others come and go meanwhile.
+            // Other groups are added and removed meanwhile.
             let other = 1000 + turn % 7;
             let command = if turn % 2 == 0 { ADD } else { DELETE };
             bench.group(command, other, ALL, vec![]);

@@ -1,4 +1,4 @@
-//! Random entries, groups and packets, of few fields and values so that they meet.
+//! Generates random entries, groups and packets from few fields and values, so that packets match entries.
 use super::TABLES;
 use crate::bench::*;
 use crate::frames::frame;
@@ -8,10 +8,10 @@ use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
 use weir_openflow::model::{Action, FlowCommand, FlowMod, GroupId, Instruction, Match, PortNo, TableId};
 use weir_packet::Field;
 
-/// Groups in play, numbered from 1.
+/// Number of groups used, numbered from 1.
 pub(super) const GROUPS: u32 = 4;
 
-/// A match on a few fields with few values, so that packets and flow-mods meet.
+/// Generates a match on a few fields with few values, so that packets and flow-mods match.
 pub(super) fn matching() -> impl Strategy<Value = Match> {
     let fields = (
         proptest::option::of(1..=3_u32),
@@ -41,7 +41,7 @@ pub(super) fn matching() -> impl Strategy<Value = Match> {
     })
 }
 
-/// Actions of entries.
+/// Generates actions of entries.
 fn actions() -> impl Strategy<Value = Vec<Action>> {
     let action = prop_oneof![
         3 => (1..=PORTS + 1).prop_map(|port| Action::output(PortNo(port))),
@@ -66,7 +66,7 @@ fn instructions(table: u8) -> impl Strategy<Value = Vec<Instruction>> {
     );
     parts.prop_map(move |(apply, clear, write, metadata, goto)| {
         let goto = goto.filter(|goto| *goto != Instruction::GotoTable(TableId(table)));
-        // Goto first: the order written does not count.
+        // Goto first, because the order of instructions in a message does not matter.
         [goto, apply, metadata, clear, write].into_iter().flatten().collect()
     })
 }
@@ -90,7 +90,7 @@ pub(super) fn packet() -> impl Strategy<Value = (u32, Vec<u8>)> {
     })
 }
 
-/// An entry that every packet matches, whose first table sends to a group.
+/// Generates an entry that matches every packet and sends it to a group.
 pub(super) fn to_group() -> impl Strategy<Value = FlowMod> {
     (actions(), 1..=GROUPS, actions(), any::<bool>()).prop_map(|(mut list, group, behind, writes)| {
         list.push(Action::Group(GroupId(group)));
@@ -100,16 +100,16 @@ pub(super) fn to_group() -> impl Strategy<Value = FlowMod> {
     })
 }
 
-/// All groups, each leading only to those before it.
+/// Generates all groups; each leads only to groups before it.
 pub(super) fn groups() -> impl Strategy<Value = Vec<GroupMod>> {
     (1..=GROUPS).map(|number| group(number..=number)).collect::<Vec<_>>()
 }
 
-/// A group with one of some numbers, which leads only to groups of lower numbers.
+/// Generates a group with one of the given numbers, which leads only to groups of lower numbers.
 pub(super) fn group(numbers: RangeInclusive<u32>) -> impl Strategy<Value = GroupMod> {
     numbers.prop_flat_map(|number| (Just(number), 0..4_u8, proptest::collection::vec(bucket(number), 0..4))).prop_map(
         |(number, kind, mut buckets)| {
-            // What the type asks for.
+            // Adjusts the buckets to the group's type.
             buckets.truncate(if kind == 2 { 1 } else { 3 });
             for (id, bucket) in (0..).map(BucketId).zip(&mut buckets) {
                 bucket.id = id;

@@ -1,5 +1,5 @@
-//! The pipeline against the plain one of [`weir_reference`]. Random groups and flow-mods, then random packets; both
-//! must send the same frames and drop as many.
+//! Compares the pipeline with the plain interpreter of [`weir_reference`]: random groups and flow-mods, then random
+//! packets. Both must send the same frames and drop the same number.
 mod generate;
 mod workers;
 
@@ -11,7 +11,7 @@ use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::{Action, FlowCommand, FlowMod, PortNo};
 use weir_reference::{Choices, Reference};
 
-/// Tables in play.
+/// Number of tables used.
 const TABLES: u8 = 3;
 
 proptest! {
@@ -31,7 +31,7 @@ proptest! {
             naive.group_mod(&group);
             prop_assert_eq!(bench.error_of(CONTROLLER, Body::GroupMod(group)), None);
         }
-        // What nothing else matches goes to a group.
+        // Packets that match nothing else go to a group.
         for mut flow in std::iter::once(last).chain(flows) {
             let mut tried = naive.clone();
             tried.flow_mod(&flow);

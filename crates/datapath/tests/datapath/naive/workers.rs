@@ -1,5 +1,6 @@
-//! Two workers beside each other against the engine's own thread: random entries, groups and meters, also such that tell controllers, learn
-//! or resubmit. Each burst must leave the same frames and messages, and all must have counted the same in the end.
+//! Compares two concurrent workers with the engine's own thread: random entries, groups and meters, including entries
+//! that punt, learn or resubmit. Each burst must give the same frames and messages, and all counters must be equal at
+//! the end.
 use super::generate::*;
 use crate::bench::*;
 use proptest::prelude::*;
@@ -11,7 +12,7 @@ use weir_openflow::model::{Action, FlowMod, GroupId, Instruction, MeterId, PortN
 use weir_openflow::{Body, Version};
 use weir_packet::Frame;
 
-/// Entries of all kinds: some do more than those that the interpreter knows.
+/// Generates entries of all kinds, some with actions that the plain interpreter does not have.
 fn entries() -> impl Strategy<Value = Vec<FlowMod>> {
     let more = prop_oneof![
         6 => Just(None),
@@ -48,14 +49,15 @@ fn bench(groups: &[GroupMod], entries: &[FlowMod], has_old: bool) -> Bench {
         bench.datapath.group_mod(bench.now, group, &mut bench.out).unwrap();
     }
     for entry in entries {
-        // A few are refused, by both alike.
+        // Both benches refuse the same few entries.
         let _ = bench.flow_mod(entry);
     }
     bench.out.messages.clear();
     bench
 }
 
-/// What a burst gave: frames by port in no order (what tells controllers may leave later), and messages in their order.
+/// Returns the output of a burst: frames by port in no order, because punted packets may leave later, and messages in
+/// order.
 fn gave(out: &mut Output) -> (Vec<(PortNo, Vec<u8>)>, String) {
     let lists = out.frames.drain(..);
     let mut frames: Vec<(PortNo, Vec<u8>)> =
@@ -64,7 +66,7 @@ fn gave(out: &mut Output) -> (Vec<(PortNo, Vec<u8>)>, String) {
     (frames, format!("{:?}", std::mem::take(&mut out.messages)))
 }
 
-/// All that is counted.
+/// Returns all counters.
 fn counted(bench: &mut Bench, workers: &[Worker]) -> (Vec<ReplyBody>, weir_datapath::Drops) {
     let asked = [
         RequestBody::Flow(FlowRequest::all()),
@@ -109,7 +111,7 @@ proptest! {
     }
 }
 
-/// What workers do without taking the tables from each other.
+/// Covers what workers do with shared access to the tables.
 #[test]
 fn groups_meters_and_copies_need_nothing_alone() {
     let group = |kind: u8, buckets: &[Vec<Action>]| {
