@@ -20,7 +20,7 @@ pub enum Stage {
     LookUp,
     /// Running actions, until the frames are collected for their ports.
     Execute,
-    /// Handing frames to ports.
+    /// Passing frames to ports for transmission.
     Transmit,
     /// Handling controllers' messages, requests and time-outs.
     Control,

@@ -131,7 +131,7 @@ fn words_of(mask: &FlowMask) -> Vec<(usize, u64)> {
     (0..WORDS).zip(mask.words).filter(|(_, mask)| *mask != 0).collect()
 }
 
-/// Does one step of a hash: combines both halves of the product with an odd constant (the fraction of the golden ratio).
+/// Does one step of a hash: combines both halves of the product with an odd constant (the golden ratio's fraction).
 #[expect(clippy::cast_possible_truncation, reason = "both halves count")]
 fn fold(value: u64) -> u64 {
     let product = u128::from(value) * 0x9e37_79b9_7f4a_7c15;

@@ -1,4 +1,4 @@
-//! Messages and their answers.
+//! Controllers' messages, and the agent's answers and errors.
 use crate::bench::*;
 use std::net::Ipv4Addr;
 use weir_datapath::ChannelId;

@@ -1,4 +1,4 @@
-//! Atomic bundles: carried out in steps, and packets see all of it or nothing (OpenFlow 1.4.1, 6.8).
+//! Atomic bundles: they are committed in steps, and packets see all changes or none (OpenFlow 1.4.1, 6.8).
 use crate::bench::*;
 use crate::sweeps::{any_flow, begin, entries, frame_to, go_on, to};
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn control(flags: BundleFlags, command: BundleCommand) -> Body {
     Body::BundleControl(BundleControl { bundle: BundleId(1), command, flags, properties: Vec::new() })
 }
 
-/// Opens a bundle and puts messages into it.
+/// Opens a bundle and adds messages to it.
 fn fill(bench: &mut Bench, flags: BundleFlags, messages: impl IntoIterator<Item = FlowMod>) {
     bench.ask(CHANNEL, control(flags, BundleCommand::OpenRequest));
     for flow in messages {
@@ -34,7 +34,7 @@ fn fill(bench: &mut Bench, flags: BundleFlags, messages: impl IntoIterator<Item 
     }
 }
 
-/// How many steps carrying out the bundle takes, with `look` after each.
+/// Commits the bundle and calls `look` after each step. Returns the number of steps.
 fn commit(bench: &mut Bench, flags: BundleFlags, mut look: impl FnMut(&mut Bench)) -> usize {
     begin(bench, CHANNEL, control(flags, BundleCommand::CommitRequest));
     let mut steps = 0;
@@ -52,7 +52,7 @@ fn assert_refused(bench: &mut Bench) {
     assert!(matches!(told.last(), Some(Body::Error(ErrorMessage { error, .. })) if *error == failed), "{told:?}");
 }
 
-/// Puts messages and one that is wrong into a bundle of [`CHANNEL`], which is refused.
+/// Adds messages and an invalid one to a bundle of [`CHANNEL`], which must be refused.
 pub(crate) fn commit_refused(bench: &mut Bench, flags: BundleFlags, messages: impl IntoIterator<Item = FlowMod>) {
     let wrong = FlowMod { table: TableId(200), ..to(1) };
     fill(bench, flags, messages.into_iter().chain([wrong]));
@@ -69,7 +69,8 @@ fn packets_see_all_of_a_long_bundle_at_once() {
     let mut bench = bench(Lookup::Adaptive);
     (1..=1000).for_each(|number| bench.flow_mod(&to(number)).unwrap());
     bench.add(1, Match::any(), output(4));
-    // The first third goes, the second is sent elsewhere, the last is deleted and comes again, and there are new ones.
+    // The first third is deleted, the second is modified, the last is deleted and added again, and new entries are
+    // added.
     let changed = |number: u32, port| FlowMod { instructions: apply(output(port)), ..to(number) };
     let deletes = |number: u32| FlowMod { command: FlowCommand::DeleteStrict, ..to(number) };
     let go = (1..=300).map(deletes);
@@ -81,7 +82,7 @@ fn packets_see_all_of_a_long_bundle_at_once() {
     let see =
         |bench: &mut Bench| -> Vec<Vec<u32>> { probes.map(|number| bench.ports_of(2, &frame_to(number))).to_vec() };
     let ports = |ports: [u32; 10]| ports.map(|port| if port == 2 { vec![] } else { vec![port] }).to_vec();
-    // What outputs to port 2 does not leave where it came in.
+    // Packets from port 2 that are output to port 2 do not leave.
     let (before, after) = (ports([2, 2, 2, 2, 2, 2, 2, 4, 4, 4]), ports([4, 4, 3, 3, 1, 1, 2, 3, 3, 4]));
     let mut seen = Vec::new();
     let steps = commit(&mut bench, ATOMIC, |bench| seen.push(see(bench)));
@@ -155,7 +156,7 @@ fn packets_that_see_nothing_of_a_bundle_are_no_matches() {
     assert_eq!((table.lookup_count, table.matched_count), (sent, sent - missed));
 }
 
-/// Frames that differ in what random entries look at.
+/// Returns frames that differ in the fields that random entries match.
 fn probes() -> Vec<(u32, Vec<u8>)> {
     let all =
         (1..4).flat_map(|port| (0..8_u64).flat_map(move |dst| (0..8_u64).step_by(2).map(move |src| (port, dst, src))));
@@ -166,7 +167,8 @@ fn probes() -> Vec<(u32, Vec<u8>)> {
     .collect()
 }
 
-/// The same flow-mod with a priority that no entry of another mask has: of several that match a packet, one comes first.
+/// Returns the flow-mod with a priority that no entry of another mask has, so that the winner of several matching
+/// entries is defined.
 fn untied(flow: FlowMod) -> FlowMod {
     let masks = [Field::EthDst, Field::EthSrc, Field::InPort].map(|field| {
         let mask = flow.matching.get(field).map_or(0, |(_, mask)| mask & 7);
@@ -183,7 +185,7 @@ fn see(bench: &mut Bench, probes: &[(u32, Vec<u8>)]) -> Vec<Vec<u32>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// At each moment all packets see the tables as they were, or all see them as they are at the end.
+    /// At each moment all packets see either the tables before the bundle or those after it.
     #[test]
     fn packets_see_all_or_nothing(
         first in prop::collection::vec(any_flow(), 0..60),
@@ -195,12 +197,12 @@ proptest! {
         let [mut stepped, mut old, mut new] = [(); 3].map(|()| bench(lookup));
         for bench in [&mut stepped, &mut old, &mut new] {
             for flow in &first {
-                // What is refused is refused by all.
+                // All benches refuse the same flow-mods.
                 let _ = bench.flow_mod(flow);
             }
         }
         let probes = probes();
-        // What the messages come to one by one, in the same order.
+        // The messages applied one by one, in the same order, give the expected result.
         let mut refused = false;
         for flow in &bundle {
             refused |= new.flow_mod(flow).is_err();

@@ -1,4 +1,4 @@
-//! A datapath with four ports, driven in virtual time.
+//! A test bench: a datapath with four ports, driven in virtual time.
 use std::time::Duration;
 use weir_datapath::{ChannelId, Datapath, DatapathConfig, Output};
 use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody};
@@ -8,7 +8,7 @@ use weir_packet::craft::Craft;
 use weir_packet::{Field, Frame, FramePool, MacAddr};
 use weir_units::Instant;
 
-/// See the module's page.
+/// A datapath with a frame pool, an output and the virtual time.
 pub(crate) struct Bench {
     pub(crate) datapath: Datapath,
     pub(crate) pool: FramePool,
@@ -16,15 +16,15 @@ pub(crate) struct Bench {
     pub(crate) now: Instant,
 }
 
-/// Number of ports, from 1 on.
+/// Number of ports, numbered from 1.
 pub(crate) const PORTS: u32 = 4;
-/// A channel of 1.3.
+/// A channel that speaks 1.3.
 pub(crate) const CONTROLLER: ChannelId = ChannelId(13);
-/// A channel of 1.0.
+/// A channel that speaks 1.0.
 pub(crate) const OLD_CONTROLLER: ChannelId = ChannelId(10);
 
 impl Bench {
-    /// Without channels.
+    /// Returns a bench without channels.
     pub(crate) fn new() -> Bench {
         Bench::with(DatapathConfig::default())
     }
@@ -42,14 +42,14 @@ impl Bench {
         bench
     }
 
-    /// With a channel of 1.3.
+    /// Returns a bench with a channel of version 1.3.
     pub(crate) fn controlled() -> Bench {
         let mut bench = Bench::new();
         bench.datapath.channel_up(bench.now, CONTROLLER, Version::V13);
         bench
     }
 
-    /// With a channel of 1.0.
+    /// Returns a bench with a channel of version 1.0.
     pub(crate) fn controlled_v10() -> Bench {
         let mut bench = Bench::new();
         bench.datapath.channel_up(bench.now, OLD_CONTROLLER, Version::V10);
@@ -69,7 +69,7 @@ impl Bench {
         self.flow_mod(&FlowMod::add(priority, matching, apply(actions))).unwrap();
     }
 
-    /// Receives a frame; what left, in order.
+    /// Receives a frame. Returns the frames that leave, in order.
     pub(crate) fn receive(&mut self, in_port: u32, frame: &[u8]) -> Vec<(PortNo, Vec<u8>)> {
         let mut frames = vec![Frame::from_bytes(frame)];
         self.datapath.process(self.now, PortNo(in_port), &mut frames, &mut self.pool, &mut self.out);
@@ -77,7 +77,7 @@ impl Bench {
         self.sent()
     }
 
-    /// Ports that a received frame leaves by, ascending.
+    /// Receives a frame. Returns the ports it leaves by, ascending.
     pub(crate) fn ports_of(&mut self, in_port: u32, frame: &[u8]) -> Vec<u32> {
         let mut ports: Vec<u32> = self.receive(in_port, frame).into_iter().map(|(port, _)| port.0).collect();
         ports.sort_unstable();
@@ -90,14 +90,14 @@ impl Bench {
         lists.flat_map(|(port, frames)| frames.into_iter().map(move |f| (port, f.bytes().to_vec()))).collect()
     }
 
-    /// Sends a message; the answers to its channel, and messages to others.
+    /// Sends a message. Returns the messages to its channel, which include the answers.
     pub(crate) fn ask(&mut self, channel: ChannelId, body: Body) -> Vec<Body> {
         let message = Message { xid: 77, body };
         self.datapath.handle(self.now, channel, message, &mut self.pool, &mut self.out);
         self.told(channel)
     }
 
-    /// The bodies of the parts that answer a multipart request.
+    /// Sends a multipart request. Returns the bodies of the reply's parts.
     pub(crate) fn multipart(&mut self, channel: ChannelId, body: RequestBody) -> Result<Vec<ReplyBody>, ErrorType> {
         let mut parts = Vec::new();
         let answers = self.ask(channel, Body::MultipartRequest(MultipartRequest { more: false, body }));
@@ -115,7 +115,7 @@ impl Bench {
         Ok(parts)
     }
 
-    /// The error that answers a message, if one does.
+    /// Sends a message. Returns the error that answers it, if there is one.
     pub(crate) fn error_of(&mut self, channel: ChannelId, body: Body) -> Option<ErrorType> {
         self.ask(channel, body).into_iter().find_map(|body| match body {
             Body::Error(error) => Some(error.error),
@@ -131,39 +131,39 @@ impl Bench {
         ours.into_iter().map(|(_, message)| message.body).collect()
     }
 
-    /// Takes the packet-ins to a channel, other messages as well.
+    /// Takes the packet-ins to a channel, and drops its other messages.
     pub(crate) fn packet_ins(&mut self, channel: ChannelId) -> Vec<PacketIn> {
         let told = self.told(channel).into_iter();
         told.filter_map(|body| if let Body::PacketIn(packet) = body { Some(packet) } else { None }).collect()
     }
 }
 
-/// The description of a port.
+/// Returns the description of a port.
 pub(crate) fn port(number: u32) -> PortDesc {
     PortDesc::new(PortNo(number), mac(0xf0 + u64::from(number)), format!("p{number}"))
 }
 
-/// A frame of 214 bytes that is no IP packet.
+/// Returns a frame of 214 bytes that is not an IP packet.
 pub(crate) fn frame() -> Vec<u8> {
     Craft::ethernet(mac(2), mac(1)).payload(&[5; 200]).build()
 }
 
-/// A local unicast address.
+/// Returns a local unicast address.
 pub(crate) fn mac(number: u64) -> MacAddr {
     MacAddr::from_bits(0x0200_0000_0000 | number)
 }
 
-/// One apply-actions instruction.
+/// Returns a list of one apply-actions instruction.
 pub(crate) fn apply(actions: Vec<Action>) -> Vec<Instruction> {
     vec![Instruction::ApplyActions(actions)]
 }
 
-/// One output.
+/// Returns a list of one output.
 pub(crate) fn output(port: u32) -> Vec<Action> {
     vec![Action::output(PortNo(port))]
 }
 
-/// A match on the input port.
+/// Returns a match on the input port.
 pub(crate) fn from_port(port: u32) -> Match {
     Match::any().with(Field::InPort, port)
 }

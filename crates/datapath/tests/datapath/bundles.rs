@@ -1,4 +1,4 @@
-//! Bundles: all of their messages, or none (OpenFlow 1.4.1, 6.8 and 7.3.9).
+//! Bundles: all of their messages take effect, or none (OpenFlow 1.4.1, 6.8 and 7.3.9).
 use crate::bench::*;
 use proptest::prelude::*;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use weir_packet::Field;
 
 const CHANNEL: ChannelId = ChannelId(15);
 const BOTH: BundleFlags = BundleFlags(BundleFlags::ATOMIC.0 | BundleFlags::ORDERED.0);
-/// The transaction id of messages that control bundles.
+/// Transaction id of bundle control messages.
 const CONTROL: u32 = 1000;
 
 fn bench() -> Bench {
@@ -59,7 +59,7 @@ fn reply(id: u32, command: BundleCommand) -> Vec<(u32, Body)> {
     vec![(CONTROL, control_with(id, command, BOTH, Vec::new()))]
 }
 
-/// The errors among answers, with the transaction ids they answer.
+/// Returns the errors among answers, with the transaction ids they answer.
 fn errors(answers: Vec<(u32, Body)>) -> Vec<(u32, ErrorType)> {
     let error =
         |(xid, body)| if let Body::Error(ErrorMessage { error, .. }) = body { Some((xid, error)) } else { None };
@@ -70,7 +70,7 @@ fn failed(code: BundleFailed) -> Vec<(u32, ErrorType)> {
     vec![(CONTROL, code.into())]
 }
 
-/// Everything that a controller can see of the switch's state.
+/// Returns everything that a controller can see of the switch's state.
 fn state(bench: &mut Bench) -> Vec<ReplyBody> {
     let asked = [
         RequestBody::Flow(FlowRequest::all()),
@@ -90,7 +90,7 @@ fn state(bench: &mut Bench) -> Vec<ReplyBody> {
     }
     bench.datapath.channel_down(bench.now, CONTROLLER);
     for reply in &mut replies {
-        // In no order of their own.
+        // These lists have no defined order.
         match reply {
             ReplyBody::Flow(list) => {
                 list.sort_by_key(|entry| (entry.table, entry.priority, format!("{:?}", entry.matching)));
@@ -206,7 +206,7 @@ fn the_switch_holds_so_many_bytes_of_bundles() {
     let refused: Vec<_> = refused.flatten().collect();
     assert!((20..100).contains(&refused.len()), "{} of 36 MB", refused.len());
     assert!(refused.iter().all(|(_, error)| *error == BundleFailed::MsgTooMany.into()));
-    // What a channel held is free when it ends.
+    // The bundles of a channel are discarded when it ends.
     bench.datapath.channel_down(bench.now, CHANNEL);
     bench.datapath.channel_up(bench.now, CHANNEL, Version::V15);
     assert_eq!(add(&mut bench, 0, 1, Body::PacketOut(out)), []);
@@ -255,7 +255,7 @@ fn ports_and_packets_take_part() {
     assert_eq!(state(&mut bench), before);
     assert!(bench.out.port_admin.is_empty() && bench.sent().is_empty());
 
-    // Packets go out behind all changes of their bundle.
+    // Packets leave after all changes of their bundle.
     add(&mut bench, 2, 1, packet(PortNo::CONTROLLER));
     add(&mut bench, 2, 2, Body::FlowMod(FlowMod::add(1, Match::any(), apply(output(3)))));
     add(&mut bench, 2, 3, port_mod(2, 0xf2));
@@ -340,7 +340,7 @@ fn bundles_with_a_time_wait_for_it() {
     let done = control_with(1, BundleCommand::CommitReply, flags, Vec::new());
     assert_eq!(answers(&mut bench), [(CONTROL, done)]);
     assert_eq!(bench.ports_of(1, &frame()), [2]);
-    // One that is only just late is carried out at once; one that is discarded never.
+    // A bundle that is only slightly late is committed at once; a discarded bundle is never committed.
     add(&mut bench, 2, 3);
     assert_eq!(send(&mut bench, CONTROL, commit(2, 1_000_099)).len(), 1);
     assert_eq!(bench.ports_of(1, &frame()), [3]);
@@ -381,7 +381,8 @@ fn tolerances_of_times_can_be_set() {
     assert_eq!(features.properties, [expected]);
 }
 
-/// A flow-mod of any command on few matches, priorities and tables, so that they meet.
+/// Generates a flow-mod of any command with few matches, priorities and tables, so that flow-mods concern the same
+/// entries.
 fn any_flow() -> impl Strategy<Value = Body> {
     let matching = prop_oneof![
         Just(Match::any()),
@@ -395,7 +396,7 @@ fn any_flow() -> impl Strategy<Value = Body> {
         1 => Just(FlowCommand::Delete),
         2 => Just(FlowCommand::DeleteStrict),
     ];
-    // Some refuse overlaps, so some fail where they stand.
+    // Some refuse overlaps, so some fail in the middle of a bundle.
     let flags = prop_oneof![3 => Just(0_u16), 1 => Just(1), 1 => Just(2), 1 => Just(4)].prop_map(FlowFlags);
     let timeouts = prop_oneof![2 => Just((0_u16, 0_u16)), 1 => (0..3_u16, 0..3_u16)];
     (matching, command, flags, timeouts, 0..3_u16, 0..3_u8, 1..5_u32, 0..9_u64).prop_map(
@@ -420,7 +421,7 @@ fn any_flow() -> impl Strategy<Value = Body> {
     )
 }
 
-/// A group-mod of any command on few groups, some of which lead to others or watch ports.
+/// Generates a group-mod of any command on few groups, some of which lead to others or watch ports.
 fn any_group() -> impl Strategy<Value = Body> {
     let group = prop_oneof![8 => (0..4_u32).prop_map(GroupId), 1 => Just(GroupId::ALL)];
     let bucket = (1..5_u32, 0..4_u32, prop::bool::weighted(0.3)).prop_map(|(port, next, chains)| {
@@ -436,7 +437,7 @@ fn any_group() -> impl Strategy<Value = Body> {
     )
 }
 
-/// A meter-mod of any command on few meters.
+/// Generates a meter-mod of any command on few meters.
 fn any_meter() -> impl Strategy<Value = Body> {
     let meter = prop_oneof![6 => (1..4_u32).prop_map(MeterId), 1 => Just(MeterId::ALL)];
     (prop_oneof![3 => Just(0_u16), 2 => Just(1), 1 => Just(2)], meter, 1..9_u32).prop_map(|(command, meter, rate)| {
@@ -460,7 +461,8 @@ fn any_message() -> impl Strategy<Value = Body> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// A bundle that fails leaves the switch as it was, counters included; one that does not does what its messages do one by one.
+    /// A bundle that fails leaves the switch unchanged, counters included. One that succeeds has the effect of its
+    /// messages one by one.
     #[test]
     fn all_or_nothing(
         before in prop::collection::vec(prop_oneof![2 => any_flow(), 1 => any_group(), 1 => any_meter()], 0..16),
@@ -503,7 +505,7 @@ proptest! {
             prop_assert_eq!(&told[..told.len() - 1], &one_by_one[..]);
             prop_assert_eq!(state(bundled), state(single));
         }
-        // Nothing ends too early or too late for it.
+        // Entries in both benches expire at the same times.
         for _ in 0..4 {
             let ends = [&mut *bundled, &mut *single].map(|bench| {
                 bench.wait(Duration::from_secs(1));

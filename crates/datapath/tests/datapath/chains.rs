@@ -1,5 +1,5 @@
-//! Packets with chains of VLAN tags, MPLS labels, PBB and IPv6 extension headers, through random entries: the pipeline against
-//! the plain reference.
+//! Packets with chains of VLAN tags, MPLS labels, PBB and IPv6 extension headers through random entries: compares the
+//! pipeline with the plain reference.
 use crate::bench::*;
 use crate::reference::{self, Expired};
 use proptest::collection::vec;
@@ -9,7 +9,7 @@ use weir_openflow::model::{Action, FlowMod, Match, MatchField, PortNo};
 use weir_packet::Field;
 use weir_packet::craft::{Craft, TcpHeader};
 
-/// Extension headers that can be put behind an IPv6 header, by number, in the order that RFC 8200 recommends: hop-by-hop,
+/// Extension headers that can follow an IPv6 header, by number, in the order that RFC 8200 recommends: hop-by-hop,
 /// destination options, routing (no segments left), fragment (the only one).
 const EXTENSIONS: [u8; 4] = [0, 60, 43, 44];
 
@@ -28,7 +28,7 @@ fn ipv6_with(extensions: Vec<bool>, craft: Craft) -> Vec<u8> {
     frame
 }
 
-/// A frame without tags: IPv4, IPv6 or ARP.
+/// Generates a frame without tags: IPv4, IPv6 or ARP.
 fn core() -> impl Strategy<Value = Vec<u8>> {
     let address = || 1..4_u8;
     let ports = || (1..4_u16, 1..4_u16);
@@ -63,7 +63,7 @@ fn core() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![6 => ip, 1 => arp]
 }
 
-/// A frame with labels, PBB and tags around what [`core`] gives.
+/// Generates a frame with labels, PBB and tags around a frame of [`core`].
 fn packet() -> impl Strategy<Value = Vec<u8>> {
     let labels = vec((0..3_u32, 0..8_u32, select(vec![1_u32, 2, 64])), 0..4);
     let tags = || vec((select(vec![0x8100_u16, 0x88a8]), 0..3_u16, 0..8_u16), 0..3);
@@ -91,7 +91,7 @@ fn tag(frame: &mut Vec<u8>, tags: Vec<(u16, u16, u16)>) {
     }
 }
 
-/// A match on one kind of packet, so that actions on its headers are allowed.
+/// Generates a match on one kind of packet, so that actions on its headers are allowed.
 fn matching() -> impl Strategy<Value = Match> {
     let ip = |eth_type: u16, proto: u8| Match::any().with(Field::EthType, eth_type).with(Field::IpProto, proto);
     let udp4 = proptest::option::of(1..4_u16).prop_map(move |port| {
@@ -164,7 +164,7 @@ fn action() -> impl Strategy<Value = Action> {
     prop_oneof![3 => plain, 2 => sets, 1 => vid]
 }
 
-/// What the reference does with a frame: what is sent, in order.
+/// Returns the frames that the reference sends for a frame, in order.
 fn expected(entries: &[FlowMod], frame: &[u8]) -> Vec<(PortNo, Vec<u8>)> {
     let key = reference::key(frame, PortNo(1));
     let matches = |entry: &&FlowMod| {
@@ -203,7 +203,7 @@ proptest! {
         for (priority, (matching, mut actions)) in (1..).zip(entries) {
             actions.push(Action::output(PortNo(2)));
             let flow = FlowMod::add(priority, matching, apply(actions));
-            // Actions on what the match does not make certain are refused: another test's business.
+            // Actions that the match does not allow are refused, which another test covers.
             if bench.flow_mod(&flow).is_ok() {
                 accepted.push(flow);
             }
@@ -212,7 +212,7 @@ proptest! {
             let sent = bench.receive(1, &frame);
             let mut found: Vec<_> = sent.into_iter().collect();
             let mut wanted = expected(&accepted, &frame);
-            // Ports are served apart: the order of frames counts within each.
+            // The order of frames matters only within each port.
             found.sort_by_key(|(port, _)| *port);
             wanted.sort_by_key(|(port, _)| *port);
             prop_assert_eq!(found, wanted, "from {:02x?}", frame);

@@ -1,4 +1,4 @@
-//! The cases of testdata/pipeline.
+//! Runs the cases of testdata/pipeline.
 use crate::bench::*;
 use crate::frames::frame;
 use std::path::Path;
@@ -7,7 +7,7 @@ use weir_datapath::{DatapathConfig, Drops, Lookup};
 use weir_openflow::model::FlowCommand;
 use weir_openflow::{Body, Version, text};
 
-/// What happens to a frame, as corpus lines say it.
+/// Effects on a frame, in the syntax of corpus lines.
 type Fates = Vec<String>;
 
 #[test]
@@ -15,7 +15,7 @@ fn every_case_holds() {
     every_case_holds_with(Lookup::Adaptive);
 }
 
-/// The reference gives the same verdicts.
+/// The linear reference gives the same verdicts.
 #[test]
 fn every_case_holds_with_linear_lookup() {
     every_case_holds_with(Lookup::Linear);
@@ -35,7 +35,7 @@ fn every_case_holds_with(lookup: Lookup) {
     assert!(cases >= 30, "only {cases} cases");
 }
 
-/// Runs a file's cases; how many there were.
+/// Runs a file's cases. Returns their number.
 fn run(file: &str, text: &str, lookup: Lookup) -> usize {
     let mut cases = 0;
     let mut bench = controlled(lookup);
@@ -74,7 +74,7 @@ fn add(bench: &mut Bench, verb: &str, flow: &str, place: &str) {
     let flow = text::parse_flow(flow, FlowCommand::Add).unwrap_or_else(|error| panic!("{place}: {error}"));
     let channel = if verb == "flow" { CONTROLLER } else { OLD_CONTROLLER };
     if channel == OLD_CONTROLLER {
-        // Only while it adds: otherwise it would be given every miss.
+        // The channel is up only while the entry is added. Otherwise it would get every miss.
         bench.datapath.channel_up(bench.now, channel, Version::V10);
     }
     assert_eq!(bench.error_of(channel, Body::FlowMod(flow)), None, "{place}");
@@ -92,7 +92,7 @@ fn is_fate(line: &str) -> bool {
     ["out ", "drop ", "punt "].iter().any(|verb| line.starts_with(verb))
 }
 
-/// An expected line with its frame in hexadecimal.
+/// Returns an expected line with its frame in hexadecimal.
 fn normalised(line: &str, input: &str) -> String {
     let mut words = line.splitn(3, ' ');
     let (verb, first) = (words.next().unwrap(), words.next().unwrap());
@@ -103,7 +103,7 @@ fn normalised(line: &str, input: &str) -> String {
     }
 }
 
-/// Receives a frame; what happens to it, sorted. A trace must say the same.
+/// Receives a frame. Returns the effects, sorted, which the trace must show, too.
 fn receive(bench: &mut Bench, line: &str) -> Fates {
     let (port, described) = line.split_once(' ').expect(line);
     let (port, bytes) = (port.parse().expect(line), frame(described));
@@ -131,7 +131,7 @@ fn receive(bench: &mut Bench, line: &str) -> Fates {
     fates
 }
 
-/// The reasons counted in between, each as often as it was.
+/// Returns the drop reasons counted between two states, each as often as it was counted.
 fn dropped(before: Drops, after: Drops) -> Vec<String> {
     let count = |drops: Drops| serde_json::to_value(drops).unwrap();
     let (before, after) = (count(before), count(after));

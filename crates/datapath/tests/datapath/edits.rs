@@ -1,4 +1,5 @@
-//! Entries that edit and output, which bursts do in short, against the same in two tables, which goes the general way.
+//! Compares entries that edit and output, which bursts run as compiled edits, with equivalent entries in two tables,
+//! which take the general path.
 use crate::bench::*;
 use crate::frames::frame;
 use proptest::prelude::*;
@@ -16,7 +17,7 @@ fn edits() -> impl Strategy<Value = Vec<Action>> {
         Just(Action::SetQueue(3)),
         prop::sample::select(vec![0x8100, 0x88a8]).prop_map(Action::PushVlan),
     ];
-    // What needs a tag or an IPv4 header comes behind a push, or with a match on it.
+    // Edits that need a tag or an IPv4 header follow a push, or a match on that header.
     let tagged = prop_oneof![Just(set(Field::VlanVid, 0x1007)), Just(set(Field::VlanPcp, 5)), Just(Action::PopVlan)];
     let ipv4 =
         prop_oneof![Just(set(Field::Ipv4Dst, 0x0a00_0063)), Just(set(Field::IpDscp, 46)), Just(Action::DecNwTtl)];
@@ -48,10 +49,10 @@ fn packets() -> impl Strategy<Value = Vec<Vec<u8>>> {
     proptest::collection::vec(packet, 1..70)
 }
 
-/// A frame's bytes, and the queue it goes to.
+/// Bytes of a frame, and its queue.
 type Sent = (Vec<u8>, u32);
 
-/// What left, in order for each port.
+/// Returns the frames that left, in order for each port.
 fn left(out: &mut Output) -> Vec<(PortNo, Vec<Sent>)> {
     let lists = out.frames.drain(..).filter(|(_, frames)| !frames.is_empty());
     let told = |frames: Vec<Frame>| frames.iter().map(|frame| (frame.bytes().to_vec(), frame.queue)).collect();
@@ -60,7 +61,7 @@ fn left(out: &mut Output) -> Vec<(PortNo, Vec<Sent>)> {
     left
 }
 
-/// Entries by destination that edit and output, in one table or in two.
+/// Adds entries by destination that edit and output, in one table or in two.
 fn fill(datapath: &mut Datapath, now: weir_units::Instant, lists: &[Vec<Action>; 2], in_two: bool) {
     for (number, list) in (1..).zip(lists) {
         let output = Action::output(PortNo(u32::try_from(number).unwrap() + 1));
@@ -81,7 +82,7 @@ fn fill(datapath: &mut Datapath, now: weir_units::Instant, lists: &[Vec<Action>;
             } else {
                 vec![Instruction::ApplyActions([&list[..], std::slice::from_ref(&output)].concat())]
             };
-            // Not for every packet: then both tables lack it.
+            // Lists that do not fit every packet are refused; then both benches lack the entry.
             let _ = datapath.flow_mod(now, &FlowMod::add(5, matching, instructions));
         }
         let next = Match::any().with(Field::Metadata, number);
@@ -137,7 +138,8 @@ fn a_worker_edits_without_the_datapath_for_itself() {
     assert!(bench.datapath.forward(&mut worker, bench.now, PortNo(1), &mut burst([64, 2, 3]), pool, out));
     let sent = left(out);
     assert_eq!(sent[0].1.iter().map(|(bytes, _)| bytes[22]).collect::<Vec<_>>(), [63, 1, 2]);
-    // One whose TTL is used up is for controllers: the others leave, and it waits for who has the datapath alone.
+    // A packet with an expired TTL is punted: the others leave, and it is deferred until `process_for` has exclusive
+    // access.
     let mut frames = burst([64, 1, 3]);
     assert!(!bench.datapath.forward(&mut worker, bench.now, PortNo(1), &mut frames, pool, out));
     assert!(frames.is_empty());

@@ -1,4 +1,4 @@
-//! Egress tables (OpenFlow 1.5.1, 5.1): what is output goes through them on its way.
+//! Egress tables (OpenFlow 1.5.1, 5.1), which every output passes through.
 use crate::bench::*;
 use weir_datapath::ChannelId;
 use weir_openflow::model::error::{BadAction, BadInstruction, TableFeaturesFailed};
@@ -13,7 +13,7 @@ const MODIFY: u8 = 1;
 const ENABLE: u8 = 2;
 const DISABLE: u8 = 3;
 
-/// A bench whose table 10 is the first for egress.
+/// Returns a bench whose table 10 is the first egress table.
 fn bench() -> Bench {
     let mut bench = Bench::new();
     bench.datapath.channel_up(bench.now, NEWEST, Version::V15);
@@ -48,7 +48,7 @@ fn entry(table: u8, matching: Match, instructions: Vec<Instruction>) -> FlowMod 
 fn what_is_output_goes_through_them() {
     let mut bench = bench();
     bench.add(1, Match::any(), vec![Action::output(PortNo(2)), Action::output(PortNo(3)), Action::output(PortNo(4))]);
-    // Towards port 2 a tag is pushed, port 3 is left alone, nothing is there for port 4.
+    // A tag is pushed for port 2, packets for port 3 stay unchanged, and port 4 has no entry.
     let next = Instruction::GotoTable(TableId(11));
     bench.flow_mod(&entry(10, to(2), [apply(vec![Action::PushVlan(0x8100)]), vec![next]].concat())).unwrap();
     bench.flow_mod(&entry(11, Match::any(), vec![])).unwrap();
@@ -57,7 +57,7 @@ fn what_is_output_goes_through_them() {
     let lengths: Vec<(u32, usize)> = sent.iter().map(|(port, bytes)| (port.0, bytes.len())).collect();
     assert_eq!(lengths, [(2, frame().len() + 4), (3, frame().len())]);
     assert_eq!(bench.datapath.drops().total(), 1, "port 4's copy missed");
-    // Floods and packet-outs as well; the set's end empties it.
+    // Floods and packet-outs pass the egress tables, too. Clearing the action set there drops the packet.
     let out = |port| {
         let (actions, data) = (vec![Action::output(port)], frame().into());
         Body::PacketOut(PacketOut {
@@ -141,7 +141,7 @@ fn sides_are_told_and_changed() {
     assert!(!entries.steps.is_empty());
     let sides: Vec<u32> = features(&mut bench).iter().map(|table| table.features).collect();
     assert_eq!((sides[8], sides[9], sides[10]), (1, 2 | FIRST_EGRESS, 2));
-    // All again, without the flag: none is for egress.
+    // Without the flag in any table there is no egress table.
     let all = features(&mut bench).into_iter().map(|table| TableFeatures { features: 1, ..table }).collect();
     set(&mut bench, all).unwrap();
     bench.add(1, Match::any(), output(2));

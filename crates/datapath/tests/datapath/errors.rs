@@ -1,6 +1,8 @@
-//! Every error of the specification: each is raised here, or raised elsewhere (where is said), or never (why is said).
+//! Every error of the specification is raised here, or in another test that is named, or never, for a reason that is
+//! stated.
 //!
-//! Messages come as bytes, as on a channel: what does not decode is answered with the decoder's error, the rest by the datapath.
+//! Messages are passed as bytes, as on a channel. If a message cannot be decoded, the decoder's error counts,
+//! otherwise the datapath's.
 use crate::bench::*;
 use std::collections::BTreeMap;
 use weir_datapath::{ChannelId, DatapathConfig};
@@ -20,12 +22,12 @@ use weir_openflow::{Body, Message, Version, codec, text};
 use weir_packet::Field;
 use weir_packet::field::eth_type;
 
-/// What was raised, by the names that were expected.
+/// Errors raised, by the names that were expected.
 #[derive(Default)]
 struct Raised(BTreeMap<String, ErrorType>);
 
 impl Raised {
-    /// Notes that `found` answered something, which should be `expected`.
+    /// Records that `found` was the answer where `expected` should be.
     fn note(&mut self, expected: impl Into<ErrorType>, found: Option<ErrorType>) {
         let expected = expected.into();
         assert_eq!(found, Some(expected), "expected {}", text::error_name(expected));
@@ -33,15 +35,15 @@ impl Raised {
     }
 }
 
-/// A channel of 1.5.
+/// A channel that speaks 1.5.
 const NEWEST: ChannelId = ChannelId(15);
 
-/// As [`told_in`] in 1.3.
+/// Returns the answer to a damaged message in version 1.3; see [`told_in`].
 fn damaged(bench: &mut Bench, body: Body, change: impl FnOnce(&mut Vec<u8>)) -> Option<ErrorType> {
     told_in(Version::V13, bench, body, change)
 }
 
-/// The answer to a message whose bytes are changed by `change`; the header's length is set right afterwards.
+/// Returns the answer to a message whose bytes `change` modified. The header's length is corrected afterwards.
 fn told_in(version: Version, bench: &mut Bench, body: Body, change: impl FnOnce(&mut Vec<u8>)) -> Option<ErrorType> {
     let channel = if version == Version::V13 { CONTROLLER } else { NEWEST };
     let mut bytes = Vec::new();
@@ -81,13 +83,13 @@ fn packet_out(data: &[u8], in_port: PortNo, buffer_id: Option<BufferId>) -> Body
     })
 }
 
-/// Where the body of a message begins.
+/// Offset of the body of a message.
 const BODY: usize = 8;
-/// Where the match of a 1.3 flow-mod begins.
+/// Offset of the match of a 1.3 flow-mod.
 const MATCH: usize = 48;
-/// Where the instructions begin behind an empty match.
+/// Offset of the instructions after an empty match.
 const INSTRUCTIONS: usize = MATCH + 8;
-/// Where the first action begins of an apply-actions behind an empty match.
+/// Offset of the first action of an apply-actions instruction after an empty match.
 const ACTION: usize = INSTRUCTIONS + 8;
 
 fn bad_requests(bench: &mut Bench, raised: &mut Raised) {
@@ -112,7 +114,7 @@ fn bad_requests(bench: &mut Bench, raised: &mut Raised) {
     assert_eq!(told(bench, role(Role::Equal)), None);
 }
 
-/// A packet that the switch keeps for the controller.
+/// Returns a packet that the switch buffered for the controller.
 fn kept_packet(bench: &mut Bench) -> BufferId {
     let punt = Action::Output { port: PortNo::CONTROLLER, max_len: 20 };
     bench.add(9, from_port(4), vec![punt]);
@@ -138,7 +140,7 @@ fn bad_actions(bench: &mut Bench, raised: &mut Raised) {
     for (flow, code) in cases {
         raised.note(code, flow_mod(bench, flow));
     }
-    // The field's length, behind type, length, class and number.
+    // Changes the field's length, which follows type, length, class and number.
     let metadata = || Body::FlowMod(set(Field::EthDst, 1));
     raised.note(BadAction::BadSetLen, damaged(bench, metadata(), |bytes| bytes[ACTION + 7] = 5));
     let untagged = damaged(bench, Body::FlowMod(set(Field::VlanVid, 0x1001)), |bytes| bytes[ACTION + 8] = 0);
@@ -161,7 +163,7 @@ fn bad_instructions(bench: &mut Bench, raised: &mut Raised) {
     }
 }
 
-/// What only later versions can say.
+/// Raises the errors of messages that only later versions have.
 fn later_errors(bench: &mut Bench, raised: &mut Raised) {
     let trigger = Instruction::StatTrigger { flags: 1, thresholds: Default::default() };
     let triggered = Body::FlowMod(FlowMod::add(1, Match::any(), vec![trigger]));
@@ -199,7 +201,7 @@ fn failed_flow_mods(bench: &mut Bench, raised: &mut Raised) {
     let flags = |flags, flow| FlowMod { flags, ..flow };
     raised.note(FlowModFailed::BadTableId, flow_mod(bench, FlowMod { table: TableId(64), ..any() }));
     raised.note(FlowModFailed::BadFlags, flow_mod(bench, flags(FlowFlags(1 << 7), any())));
-    // The command, behind cookie, mask and table.
+    // Changes the command, which follows cookie, mask and table.
     raised.note(FlowModFailed::BadCommand, damaged(bench, Body::FlowMod(any()), |bytes| bytes[BODY + 17] = 9));
     assert_eq!(flow_mod(bench, any()), None);
     let overlapping = FlowMod::add(1, from_port(3), vec![]);
@@ -262,7 +264,7 @@ fn failed_group_mods(bench: &mut Bench, raised: &mut Raised) {
     for (change, code) in cases {
         raised.note(code, told(bench, Body::GroupMod(change)));
     }
-    // The bucket's length, behind command, type and group.
+    // Changes the bucket's length, which follows command, type and group.
     let one = add(ALL, 3, vec![to(2)]);
     raised.note(GroupModFailed::BadBucket, damaged(bench, Body::GroupMod(one), |bytes| bytes[BODY + 9] = 4));
     let config = DatapathConfig { max_groups: 1, max_buckets: 1, ..DatapathConfig::default() };
@@ -281,7 +283,7 @@ fn failed_group_mods(bench: &mut Bench, raised: &mut Raised) {
         }
     };
     raised.note(GroupModFailed::ChainingUnsupported, long);
-    // 1.5 names buckets.
+    // Version 1.5 has bucket ids.
     let insert = |bucket, named| {
         let named = BucketId(named);
         GroupMod { command_bucket: named, ..change(GroupMod::INSERT_BUCKET, ALL, 400, vec![bucket]) }
@@ -318,7 +320,7 @@ fn failed_meter_mods(bench: &mut Bench, raised: &mut Raised) {
     for (body, code) in cases {
         raised.note(code, told(bench, body));
     }
-    // As many meters as there can be, and one more.
+    // Adds one meter more than the maximum.
     let full = (2..100_000).find_map(|number| told(bench, add(number, flags::KBPS, BandKind::Drop)));
     raised.note(MeterModFailed::OutOfMeters, full);
     assert_eq!(told(bench, change(command::DELETE, MeterId::ALL.0, 0, vec![])), None);

@@ -1,5 +1,5 @@
-//! Entries of 1.0 without wildcards: they come before all others, and are told of as their flow-mods had them
-//! (OpenFlow 1.0.0, 3.4, 5.4.3).
+//! Entries of 1.0 without wildcards: they have precedence over all others, and are reported with the priorities of
+//! their flow-mods (OpenFlow 1.0.0, 3.4, 5.4.3).
 use crate::bench::*;
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::{Body, Message, Version, decode, encode};
@@ -9,15 +9,15 @@ const ADD: u8 = 0;
 const MODIFY_STRICT: u8 = 2;
 const DELETE_STRICT: u8 = 4;
 
-/// `OFPFW_IN_PORT`, `OFPFW_TP_DST` and `OFPFW_DL_VLAN_PCP`.
+/// Wildcards `OFPFW_IN_PORT`, `OFPFW_TP_DST` and `OFPFW_DL_VLAN_PCP`.
 const IN_PORT: u32 = 1;
 const TP_DST: u32 = 1 << 7;
 const DL_VLAN_PCP: u32 = 1 << 20;
 
-/// `OFP_VLAN_NONE`.
+/// VLAN id `OFP_VLAN_NONE` of untagged packets.
 const NO_TAG: u16 = 0xffff;
 
-/// `ofp_match` of TCP packets with `frame`'s addresses and ports.
+/// Returns the `ofp_match` of TCP packets with `frame`'s addresses and ports.
 fn matching(wildcards: u32, vlan: u16) -> Vec<u8> {
     let in_port = if wildcards & IN_PORT == 0 { 1_u16 } else { 0 };
     let tp_dst = if wildcards & TP_DST == 0 { 80_u16 } else { 0 };
@@ -34,7 +34,7 @@ fn frame() -> Vec<u8> {
     Craft::ethernet(mac(2), mac(1)).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).tcp(tcp).build()
 }
 
-/// A flow-mod as it lies on the wire, which sends to a port and asks to be told when its entry goes.
+/// Returns an encoded flow-mod that outputs to a port and asks for a flow-removed message.
 fn flow_mod(command: u8, matching: &[u8], priority: u16, port: u8) -> Body {
     let mut bytes = vec![1, 14, 0, 80, 0, 0, 0, 1];
     bytes.extend(matching);
@@ -52,7 +52,7 @@ fn bytes_of(body: Body) -> Vec<u8> {
     bytes
 }
 
-/// Match and priority of the one entry, as statistics of 1.0 have them.
+/// Returns match and priority of the only entry, as statistics of 1.0 report them.
 fn told(bench: &mut Bench) -> (Vec<u8>, u16) {
     let body = RequestBody::Flow(FlowRequest::all());
     let answers = bench.ask(OLD_CONTROLLER, Body::MultipartRequest(MultipartRequest { more: false, body }));
@@ -100,7 +100,7 @@ fn an_entry_without_wildcards_comes_first_whatever_its_priority() {
     assert_eq!(bench.ports_of(1, &frame()), [3]);
 }
 
-/// Later versions are told the priority that their strict commands find the entry by.
+/// Later versions are told the priority that their strict commands need to find the entry.
 #[test]
 fn other_versions_are_told_the_priority_that_counts() {
     let mut bench = with_both_channels();

@@ -1,4 +1,4 @@
-//! How flow-mods change tables (OpenFlow 1.3.5, 6.4; OpenFlow 1.0.0, 4.6), and when entries end.
+//! Changes of tables by flow-mods (OpenFlow 1.3.5, 6.4; OpenFlow 1.0.0, 4.6), and the expiry of entries.
 use crate::bench::*;
 use std::time::Duration;
 use weir_datapath::DatapathConfig;
@@ -17,7 +17,7 @@ fn frame() -> Vec<u8> {
     Craft::ethernet(mac(2), mac(1)).payload(&[0; 46]).build()
 }
 
-/// All entries, as a controller sees them, in order of table and priority.
+/// Returns all entries as a controller sees them, ordered by table and priority.
 fn entries(bench: &mut Bench) -> Vec<FlowStats> {
     bench.datapath.channel_up(bench.now, CONTROLLER, Version::V13);
     let body = RequestBody::Flow(FlowRequest::all());
@@ -36,7 +36,7 @@ fn entries(bench: &mut Bench) -> Vec<FlowStats> {
     entries
 }
 
-/// Priorities of all entries, highest first.
+/// Returns the priorities of all entries, highest first.
 fn priorities(bench: &mut Bench) -> Vec<u16> {
     entries(bench).iter().map(|entry| entry.priority).collect()
 }
@@ -53,7 +53,7 @@ fn with_flags(flags: FlowFlags, flow: FlowMod) -> FlowMod {
     FlowMod { flags, ..flow }
 }
 
-/// An IPv4 match on a destination prefix.
+/// Returns an IPv4 match on a destination prefix.
 fn to_prefix(address: u32, mask: u32) -> Match {
     Match::any().with(Field::EthType, eth_type::IPV4).with_masked(Field::Ipv4Dst, address, mask)
 }
@@ -113,7 +113,7 @@ fn non_strict_modify_changes_what_is_at_least_as_specific() {
     let entries = entries(&mut bench);
     let outputs: Vec<bool> = entries.iter().map(|entry| entry.instructions == apply(output(3))).collect();
     assert_eq!(outputs, [false, false, true, true]);
-    // Nothing else changes (OpenFlow 1.3.5, 6.4).
+    // A modify changes nothing else (OpenFlow 1.3.5, 6.4).
     assert!(entries.iter().all(|e| (e.cookie, e.idle_timeout, e.duration_sec) == (0, 0, 3)));
 }
 
@@ -201,7 +201,7 @@ fn wrong_flow_mods_get_their_errors() {
     assert_eq!(priorities(&mut bench), [0_u16; 0]);
 }
 
-/// Unknown flags are wrong in any command (OpenFlow 1.3.5, 7.4.4.5).
+/// Unknown flags are refused in any command (OpenFlow 1.3.5, 7.4.4.5).
 #[test]
 fn deletes_with_unknown_flags_are_refused() {
     let mut bench = Bench::controlled();
@@ -209,7 +209,7 @@ fn deletes_with_unknown_flags_are_refused() {
     let unknown = with_flags(FlowFlags(1 << 9), delete(Match::any()));
     assert_eq!(bench.error_of(CONTROLLER, Body::FlowMod(unknown)), Some(FlowModFailed::BadFlags.into()));
     assert_eq!(priorities(&mut bench), [1]);
-    // Those that it knows say nothing about what a delete deletes.
+    // Known flags do not restrict which entries a delete removes.
     let known = with_flags(FlowFlags::SEND_FLOW_REM, delete(Match::any()));
     assert_eq!(bench.error_of(CONTROLLER, Body::FlowMod(known)), None);
     assert!(priorities(&mut bench).is_empty());
@@ -223,7 +223,7 @@ fn consistency_follows_the_actions() {
     let right = [
         FlowMod::add(1, Match::any(), apply(vec![Action::PushVlan(0x8100), vid(), Action::PopVlan, Action::PopVlan])),
         FlowMod::add(2, ipv4(), apply(vec![Action::DecNwTtl, Action::PushMpls(0x8847), Action::SetMplsTtl(9)])),
-        // In the set's order the tag is there before its id is set, whatever the order written.
+        // The action set pushes the tag before it sets the id, whatever the order in the message.
         FlowMod::add(3, Match::any(), vec![Instruction::WriteActions(vec![vid(), Action::PushVlan(0x8100)])]),
     ];
     for flow in right {
@@ -256,7 +256,7 @@ fn counts_that_are_not_wanted_are_not_shown() {
     assert_eq!((entry.packet_count, entry.byte_count), (u64::MAX, u64::MAX));
 }
 
-/// Lets `seconds` pass, as an engine does: expiring at each time that was asked for.
+/// Lets `seconds` pass as an engine does: calls `expire` at each time it asked for.
 fn live_on(bench: &mut Bench, seconds: u64) {
     let end = bench.now + Duration::from_secs(seconds);
     while let Some(at) = bench.datapath.expire(bench.now, &mut bench.out) {
@@ -291,7 +291,7 @@ fn entries_end_in_time() {
     live_on(&mut bench, 2);
     assert_eq!(removed(&mut bench), []);
     bench.receive(3, &frame());
-    // Second 5: the idle one had its last packet at 2, the others end hard.
+    // In second 5 the idle entry, last used at 2, and the others with a hard time-out end.
     live_on(&mut bench, 1);
     let mut ended: Vec<_> = removed(&mut bench)
         .into_iter()
@@ -332,7 +332,7 @@ fn deleted_entries_are_told_of_when_they_ask_for_it() {
 #[test]
 fn what_a_match_implies_does_not_hide_entries_from_wider_ones() {
     let mut bench = Bench::controlled();
-    // Alone, a match for zeros in Ethernet fields implies that there is an Ethernet header; the tag says so by itself.
+    // Alone, a match for zeros in Ethernet fields implies an Ethernet header. A match on the tag implies one anyway.
     let wide = Match::any().with_masked(Field::EthDst, 0_u64, 2_u64);
     let narrow = wide.clone().with(Field::VlanVid, VLAN_PRESENT | 5_u16);
     bench.flow_mod(&FlowMod::add(7, narrow, apply(vec![Action::output(PortNo(2))]))).unwrap();

@@ -1,4 +1,4 @@
-//! Where packets go: entries, reserved ports, the learning of NORMAL, fail modes, drops.
+//! Forwarding of packets: entries, reserved ports, learning by NORMAL, fail modes, drops.
 use crate::bench::*;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -106,7 +106,8 @@ fn a_table_miss_entry_says_no_match() {
     assert_eq!((packet.in_port(), packet.data.0), (Some(PortNo(3)), udp(1, 2)));
 }
 
-/// 1.0 knows no table-miss entries: an entry that matches everything is one like others (OpenFlow 1.0.0, 5.4.1).
+/// Version 1.0 has no table-miss entries: an entry that matches everything is an ordinary entry (OpenFlow 1.0.0,
+/// 5.4.1).
 #[test]
 fn v10_is_told_action_for_an_entry_that_matches_all() {
     let mut bench = Bench::controlled();
@@ -118,7 +119,8 @@ fn v10_is_told_action_for_an_entry_that_matches_all() {
     assert_eq!(reasons(&mut bench, CONTROLLER), [PacketInReason::NoMatch]);
 }
 
-/// The port counts only for packets that go through the tables (OpenFlow 1.0.0, 5.3.6); 1.3 wants one of every packet.
+/// In 1.0 the port matters only for packets that go through the tables (OpenFlow 1.0.0, 5.3.6). In 1.3 every
+/// packet-out needs one.
 #[test]
 fn v10_packet_outs_need_no_port() {
     let mut bench = Bench::controlled();

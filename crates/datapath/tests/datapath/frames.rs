@@ -1,9 +1,9 @@
-//! Frames written as text; testdata/pipeline/README.md says how.
+//! Builds frames from text in the syntax of testdata/pipeline/README.md.
 use std::str::FromStr;
 use weir_packet::MacAddr;
 use weir_packet::craft::{Craft, TcpHeader};
 
-/// The frame that a text describes; panics with the piece that is wrong.
+/// Returns the frame that a text describes. Panics with the part that is wrong.
 pub(crate) fn frame(text: &str) -> Vec<u8> {
     if let Some(digits) = text.strip_prefix("hex ") {
         let pairs = digits.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());

@@ -1,4 +1,5 @@
-//! Whatever decodes is answered or done without a panic: messages of other implementations, whole and damaged, in both versions.
+//! Every message that can be decoded is handled without a panic: messages of other implementations, whole and
+//! damaged, in both versions.
 use crate::bench::*;
 use proptest::prelude::Rng as _;
 use proptest::test_runner::{RngAlgorithm, TestRng};
@@ -20,7 +21,7 @@ fn messages_of_others_whole_and_damaged() {
             for damage in 0..60 {
                 let mut bytes = message.clone();
                 for _ in 0..damage.min(3) {
-                    // Version, type and length stay, or nothing would decode.
+                    // Version, type and length stay, because otherwise nothing could be decoded.
                     let at = 8 + rng.next_u32() as usize % (bytes.len() - 7);
                     if let Some(byte) = bytes.get_mut(at) {
                         *byte = if damage % 2 == 0 { 0xff } else { rng.next_u32().to_be_bytes()[0] };
@@ -36,7 +37,7 @@ fn messages_of_others_whole_and_damaged() {
     }
 }
 
-/// Handles a message, lets packets and time pass, and sends every answer through the codec.
+/// Handles a message, lets packets and time pass, and encodes and decodes every answer.
 fn handle(bench: &mut Bench, channel: weir_datapath::ChannelId, message: Message) {
     bench.datapath.handle(bench.now, channel, message, &mut bench.pool, &mut bench.out);
     bench.receive(1, &crate::frames::frame("eth 1>2 / vlan 5 / ipv4 10.0.0.1>10.0.0.2 / tcp 1>2"));
@@ -51,7 +52,7 @@ fn handle(bench: &mut Bench, channel: weir_datapath::ChannelId, message: Message
 
 #[test]
 fn packet_outs_to_the_table_end() {
-    // Each runs the pipeline once; no entry can send a packet there again.
+    // Each runs the pipeline once, because no entry can output to TABLE.
     let mut bench = Bench::controlled();
     bench.add(0, Match::any(), output(2));
     let table = Action::Output { port: weir_openflow::model::PortNo::TABLE, max_len: 0 };

@@ -1,4 +1,4 @@
-//! Entries found as suits each table do what those found one after the other do.
+//! Adaptive lookup finds the same entries as linear lookup.
 #![allow(clippy::cast_possible_truncation, reason = "the numbers drawn are small")]
 use crate::bench::*;
 use std::net::Ipv4Addr;
@@ -9,7 +9,7 @@ use weir_packet::craft::Craft;
 use weir_packet::field::eth_type;
 use weir_testing::rules::Draw;
 
-/// The same entries in both.
+/// Returns two benches with the same entries, one for each lookup method.
 fn both(entries: &[FlowMod]) -> [Bench; 2] {
     [Lookup::Adaptive, Lookup::Linear].map(|lookup| {
         let mut bench = Bench::with(DatapathConfig { lookup, ..DatapathConfig::default() });
@@ -20,8 +20,8 @@ fn both(entries: &[FlowMod]) -> [Bench; 2] {
     })
 }
 
-/// Entries on prefixes of both addresses and on a port, of any kind up to the richest of `kinds`, most of them few bits long so that many
-/// overlap; those of `kinds` 1 are routes.
+/// Generates entries on prefixes of both addresses and on a port, of any kind up to the richest of `kinds`. Most
+/// prefixes are a few bits long so that many overlap. With `kinds` of 1 the entries are routes.
 fn entries(draw: &mut Draw, kinds: usize, count: usize) -> Vec<FlowMod> {
     let prefix = |draw: &mut Draw| {
         let length = draw.below(13);
@@ -41,14 +41,14 @@ fn entries(draw: &mut Draw, kinds: usize, count: usize) -> Vec<FlowMod> {
             if kind > 1 {
                 matching = matching.with(Field::IpProto, 17_u8).with(Field::UdpDst, draw.below(4) as u16);
             }
-            // Of two entries with the same priority either may be taken: those of routes differ by length, others by chance.
+            // With equal priorities either entry may win. So priorities of routes differ by length, others by chance.
             let priority = if kinds == 1 { mask.count_ones() as u16 } else { draw.below(60_000) as u16 };
             FlowMod::add(priority, matching, apply(output(2 + draw.below(3) as u32)))
         })
         .collect()
 }
 
-/// Few values, so that packets meet entries.
+/// Draws from few values, so that packets match entries.
 fn address(draw: &mut Draw) -> u32 {
     (draw.below(16) as u32) << 28 | (draw.below(256) as u32) << 20 | draw.below(4) as u32
 }
@@ -69,7 +69,7 @@ fn agree(kinds: usize, counts: &[usize]) {
                     [&mut fast, &mut reference].map(|bench| bench.receive(1, &frame));
                 assert_eq!(found[0], found[1], "{count} entries, round {round}: {source} to {destination}");
             }
-            // With a third of the entries gone, too.
+            // The comparison also runs with a third of the entries removed.
             for flow in entries.iter().step_by(3) {
                 let delete = FlowMod { command: weir_openflow::model::FlowCommand::DeleteStrict, ..flow.clone() };
                 fast.flow_mod(&delete).unwrap();

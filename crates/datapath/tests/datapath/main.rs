@@ -1,4 +1,4 @@
-//! The datapath as its engine sees it: frames and messages in, frames and messages out.
+//! Tests the datapath through the interface of its engine: frames and messages in, frames and messages out.
 mod agent;
 mod atomic;
 mod bench;

@@ -1,4 +1,4 @@
-//! Meters, as packets and controllers see them.
+//! Meters, as seen by packets and controllers.
 use crate::bench::*;
 use std::time::Duration;
 use weir_datapath::{DropReason, MAX_BANDS, MAX_METERS};
@@ -35,13 +35,13 @@ impl Bench {
         parts.into_iter().flat_map(|part| if let ReplyBody::Meter(stats) = part { stats } else { panic!() }).collect()
     }
 
-    /// Statistics of the only meter.
+    /// Returns the statistics of the only meter.
     fn only(&mut self) -> MeterStats {
         self.stats(MeterId::ALL).remove(0)
     }
 }
 
-/// A bench whose packets go through one meter, 1, to port 2.
+/// Returns a bench whose packets pass meter 1 and leave by port 2.
 fn metered(flags: u16, bands: Vec<Band>) -> Bench {
     let mut bench = Bench::controlled();
     bench.meter_mod(ADD, MeterId(1), flags, bands).unwrap();
@@ -49,7 +49,7 @@ fn metered(flags: u16, bands: Vec<Band>) -> Bench {
     bench
 }
 
-/// An entry that sends what a meter lets pass to port 2.
+/// Returns an entry that outputs the packets a meter passes to port 2.
 fn through(meter: u32, priority: u16, matching: Match) -> FlowMod {
     FlowMod::add(priority, matching, [vec![Instruction::Meter(MeterId(meter))], apply(output(2))].concat())
 }
@@ -58,7 +58,7 @@ fn ipv4(dscp: u8) -> Craft {
     Craft::ethernet(mac(2), mac(1)).traffic_class(dscp << 2 | 1).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into())
 }
 
-/// DSCP and ECN of a frame.
+/// Returns DSCP and ECN of a frame.
 fn traffic_class(frame: &[u8]) -> (u128, u128) {
     let key = parse(frame, PortNo(1)).unwrap().key;
     (key.get(Field::IpDscp), key.get(Field::IpEcn))
@@ -66,7 +66,7 @@ fn traffic_class(frame: &[u8]) -> (u128, u128) {
 
 #[test]
 fn what_passes_is_the_rate_and_the_burst() {
-    // 214 bytes, 1712 bits; twice the rate is offered for 100 s.
+    // 214 bytes are 1712 bits; twice the rate is offered for 100 s.
     for (flags, rate, burst, gap_us, due) in [
         (flags::PKTPS | flags::BURST, 10, 5, 50_000, 1005),
         (flags::PKTPS, 10, 5, 50_000, 1010),
@@ -163,7 +163,7 @@ fn flows_are_counted_as_they_come_change_and_go() {
         bench.flow_mod(&FlowMod { table: TableId(port), ..through(1, 5, from_port(1)) }).unwrap();
     }
     assert_eq!(counts(&mut bench), [4, 0]);
-    // The same entry again; another meter in its place; none.
+    // The entry is added again, then replaced with another meter, then without a meter.
     bench.flow_mod(&through(1, 1, Match::any())).unwrap();
     assert_eq!(counts(&mut bench), [4, 0]);
     bench.flow_mod(&through(2, 1, Match::any())).unwrap();
@@ -360,7 +360,7 @@ fn reserved_meters_measure_what_goes_to_controllers() {
         assert!(
             bench.datapath.trace(bench.now, PortNo(1), &packet).to_string().contains(&format!("meter {meter}: passes"))
         );
-        // Forwarding goes on, unmarked.
+        // Forwarded packets are not remarked.
         for _ in 0..8 {
             assert_eq!(bench.receive(1, &packet), [(PortNo(2), packet.clone())]);
         }
@@ -386,7 +386,7 @@ fn the_action_meters_like_the_instruction() {
     };
     limit(&mut bench, 1, 5);
     limit(&mut bench, 2, 3);
-    // In a list: what comes before the meter is done, what comes behind it is not.
+    // In an action list, actions before the meter run and actions after it do not.
     let list = vec![
         Action::output(PortNo(3)),
         Action::Meter(MeterId(1)),
@@ -397,7 +397,7 @@ fn the_action_meters_like_the_instruction() {
     let ports: Vec<_> = (0..4).map(|_| bench.ports_of(1, &frame())).collect();
     assert_eq!(ports, [vec![2, 3], vec![2, 3], vec![2, 3], vec![3]]);
     assert_eq!(bench.datapath.drops().meter, 1);
-    // In the set: before the output.
+    // In the action set the meter runs before the output.
     let set = vec![Action::output(PortNo(2)), Action::Meter(MeterId(1))];
     bench.flow_mod(&FlowMod::add(1, from_port(4), vec![Instruction::WriteActions(set)])).unwrap();
     assert_eq!((bench.ports_of(4, &frame()), bench.ports_of(4, &frame())), (vec![2], vec![]));

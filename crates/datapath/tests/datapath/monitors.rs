@@ -10,11 +10,11 @@ use weir_openflow::model::nicira::NxMessage;
 use weir_openflow::model::{ErrorType, FlowCommand, FlowMod, FlowRemovedReason, GroupId, Match, PortNo, TableId};
 use weir_openflow::{Body, Message, Version};
 
-/// The one that monitors.
+/// Channel of the monitoring controller.
 const WATCHER: ChannelId = ChannelId(14);
 const ALL: MonitorFlags = MonitorFlags(0b1111);
 
-/// With a watcher of 1.4 and another controller of 1.3.
+/// Returns a bench with a monitoring channel of 1.4 and another controller of 1.3.
 fn bench() -> Bench {
     let mut bench = Bench::controlled();
     bench.datapath.channel_up(bench.now, WATCHER, Version::V14);
@@ -42,7 +42,7 @@ fn updates_in(reply: ReplyBody) -> Vec<FlowUpdate> {
     if let ReplyBody::FlowMonitor(updates) = reply { updates } else { panic!("{reply:?}") }
 }
 
-/// What the watcher was told since.
+/// Takes the updates sent to the monitoring channel.
 fn told(bench: &mut Bench) -> Vec<FlowUpdate> {
     let updates = bench.told(WATCHER).into_iter().filter_map(|body| match body {
         Body::MultipartReply(reply) => Some(updates_in(reply.body)),
@@ -51,7 +51,7 @@ fn told(bench: &mut Bench) -> Vec<FlowUpdate> {
     updates.flatten().collect()
 }
 
-/// Event, reason and cookie of full updates; an abbreviated one is its transaction id.
+/// Returns event, reason and cookie of full updates, and the transaction id of abbreviated ones.
 fn short(updates: Vec<FlowUpdate>) -> Vec<(Option<FlowEvent>, Option<FlowRemovedReason>, u64)> {
     let one = |update| match update {
         FlowUpdate::Full(FlowUpdateFull { event, reason, cookie, .. }) => (Some(event), reason, cookie),
@@ -219,7 +219,7 @@ fn every_wrong_request_has_its_code() {
     assert_eq!(ask(&mut bench, monitor(65, ALL)), Ok(vec![]));
 }
 
-/// Open vSwitch's monitors of 1.0, and 1.3's extension.
+/// Monitors of 1.0 (Open vSwitch's) and of 1.3 (an extension).
 #[test]
 fn versions_before_1_4_tell_pauses_and_take_the_end_of_monitors_in_messages() {
     for version in [Version::V10, Version::V13] {
@@ -238,7 +238,7 @@ fn versions_before_1_4_tell_pauses_and_take_the_end_of_monitors_in_messages() {
         let [Body::MultipartReply(missed), Body::Nx(resumed)] = &told_then[..] else { panic!("{told_then:?}") };
         assert_eq!(short(updates_in(missed.body.clone())), [(Some(FlowEvent::Added), None, 3)]);
         assert_eq!(**resumed, NxMessage::FlowMonitorResumed);
-        // Nothing was missed: only the end of the pause is told.
+        // No update was missed, so only the end of the pause is sent.
         bench.datapath.pause_monitors(WATCHER, &mut bench.out);
         bench.datapath.resume_monitors(WATCHER, &mut bench.out);
         let ends = [NxMessage::FlowMonitorPaused, NxMessage::FlowMonitorResumed];

@@ -1,4 +1,4 @@
-//! Nicira's actions and messages.
+//! Nicira's actions and messages: their effects, and the errors of invalid ones.
 use crate::bench::{Bench, CONTROLLER, OLD_CONTROLLER, PORTS, frame};
 use weir_openflow::model::error::{BadAction, BadMatch, BadRequest};
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
@@ -17,7 +17,7 @@ fn add(bench: &mut Bench, flows: &[&str]) {
     }
 }
 
-/// The ports that a packet from port 1 leaves by.
+/// Returns the ports that a packet from port 1 leaves by.
 fn ports(flows: &[&str]) -> Vec<u32> {
     let mut bench = Bench::new();
     add(&mut bench, flows);
@@ -32,12 +32,12 @@ fn nicira(message: NxMessage) -> Body {
 fn a_resubmit_runs_what_it_finds_and_goes_on() {
     let flows = ["actions=resubmit(,1),output:2", "table=1,actions=output:3"];
     assert_eq!(ports(&flows), [2, 3]);
-    // Nothing found: nothing happens, and the rest is done.
+    // A resubmit that finds no entry does nothing, and the rest of the list runs.
     assert_eq!(ports(&["actions=resubmit(,9),output:2"]), [2]);
-    // As if it had come in on another port, for the look-up alone: port 1 is still where it came in.
+    // The other input port applies to the lookup only: for outputs, port 1 is still the input port.
     let flows = ["in_port=1,actions=resubmit:4,output:1", "in_port=4,actions=output:2,in_port"];
     assert_eq!(ports(&flows), [1, 2]);
-    // What is found may go on to another table, and write to the action set.
+    // The entry found may go to another table and write to the action set.
     let flows = [
         "actions=resubmit(,1),output:2",
         "table=1,actions=write_actions(output:4),goto_table:2",
@@ -57,7 +57,7 @@ fn registers_begin_at_zero_and_are_kept() {
     let mut bench = Bench::new();
     add(&mut bench, &flows);
     assert_eq!(bench.ports_of(1, &frame()), bench.ports_of(1, &frame()), "nothing is left from the packet before");
-    // A wide register is its two halves.
+    // A wide register consists of two registers.
     let flows = ["actions=set_field:0x300000002->xreg0,resubmit(,1)", "table=1,reg0=3,actions=output:reg1[]"];
     assert_eq!(ports(&flows), [2]);
 }
@@ -66,7 +66,7 @@ fn registers_begin_at_zero_and_are_kept() {
 fn exit_ends_everything_but_outside_a_clone() {
     assert_eq!(ports(&["actions=resubmit(,1),output:2", "table=1,actions=output:3,exit,output:4"]), [3]);
     assert_eq!(ports(&["actions=clone(output:3,exit,output:4),output:2"]), [2, 3]);
-    // What a clone changes stays with it.
+    // A clone's changes affect only the clone.
     assert_eq!(ports(&["actions=clone(load:3->reg0[],output:reg0[]),output:reg0[],output:2"]), [2, 3]);
 }
 
@@ -76,14 +76,14 @@ fn resubmits_without_end_are_dropped_and_counted() {
     add(&mut bench, &["actions=output:2,resubmit(,0)"]);
     assert_eq!(bench.receive(1, &frame()).len(), 65, "one for each level");
     assert_eq!(bench.datapath.drops().resubmits, 1);
-    // Not deep, but many: each table looks twice into the next one.
+    // Many resubmits of small depth: each table resubmits twice to the next one.
     let mut bench = Bench::new();
     for table in 0..20 {
         add(&mut bench, &[&format!("table={table},actions=resubmit(,{0}),resubmit(,{0})", table + 1)]);
     }
     assert_eq!(bench.receive(1, &frame()).len(), 0);
     assert_eq!(bench.datapath.drops().resubmits, 1);
-    // Clones are of the same packet.
+    // Clones share the packet's limit of resubmits.
     let mut bench = Bench::new();
     add(&mut bench, &["actions=clone(resubmit(,0)),clone(resubmit(,0))"]);
     bench.receive(1, &frame());
@@ -185,7 +185,7 @@ fn controllers_with_numbers_get_what_actions_mean_for_them() {
     assert_eq!(message.packet.matching.get(Field::Reg3).map(|(value, _)| value), Some(9));
     assert_eq!(message.packet.in_port(), Some(PortNo(1)));
     assert_eq!(bench.packet_ins(CONTROLLER).len(), 1, "it has no number: the plain output is for it alone");
-    // The message survives the wire.
+    // The message can be encoded and decoded.
     let sent = weir_openflow::Message { xid: 1, body: told[0].clone() };
     let mut bytes = Vec::new();
     encode(&sent, Version::V10, &mut bytes).unwrap();

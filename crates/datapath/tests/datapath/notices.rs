@@ -1,4 +1,4 @@
-//! What controllers are told of each other's doing (OpenFlow 1.4.1, 7.4.4 and 7.4.6; OpenFlow 1.5.1, 7.4.7).
+//! Notices about one controller to the others (OpenFlow 1.4.1, 7.4.4 and 7.4.6; OpenFlow 1.5.1, 7.4.7).
 use crate::bench::*;
 use weir_datapath::ChannelId;
 use weir_openflow::model::error::RoleRequestFailed;
@@ -14,7 +14,7 @@ const FIRST: ChannelId = ChannelId(1);
 const SECOND: ChannelId = ChannelId(2);
 const OLD: ChannelId = ChannelId(3);
 
-/// With channels of 1.5, 1.4 and 1.3.
+/// Returns a bench with channels of 1.5, 1.4 and 1.3.
 fn bench() -> Bench {
     let mut bench = Bench::new();
     for (channel, version) in [(FIRST, Version::V15), (SECOND, Version::V14), (OLD, Version::V13)] {
@@ -37,7 +37,7 @@ fn a_displaced_master_is_told() {
     let status = RoleStatus { role: role_now, reason, generation_id: 2, properties: Vec::new() };
     assert_eq!(bench.told(FIRST), [Body::RoleStatus(status)]);
     assert_eq!(bench.told(OLD), []);
-    // 1.3 has no such message: a master of it is displaced in silence.
+    // Version 1.3 has no such message, so a displaced master of 1.3 gets none.
     bench.ask(OLD, role(Role::Master, 0, 3));
     bench.told(SECOND);
     bench.ask(SECOND, role(Role::Master, 0, 4));

@@ -1,4 +1,4 @@
-//! Limits on how fast packet-ins come.
+//! Rate limits of packet-ins.
 use crate::bench::*;
 use std::time::Duration;
 use weir_datapath::{DatapathConfig, DropReason, PacketInLimit};
@@ -22,7 +22,7 @@ fn a_storm_reaches_a_controller_at_its_rate_and_every_drop_is_counted() {
         told += bench.packet_ins(CONTROLLER).len() as u64;
         bench.wait(Duration::from_millis(1));
     }
-    // Ten seconds at a hundred, and the burst.
+    // Ten seconds at a hundred per second, and the burst.
     assert!((1020..=1021).contains(&told), "{told}");
     let dropped: u64 = bench
         .out
@@ -48,7 +48,7 @@ fn each_channel_has_a_limit_of_its_own() {
         bench.receive(1, &frame());
     }
     assert_eq!((bench.packet_ins(CONTROLLER).len(), bench.packet_ins(OLD_CONTROLLER).len()), (3, 3));
-    // A packet that one of them got is not dropped.
+    // A packet that one of the channels got is not dropped.
     assert_eq!(bench.datapath.drops().packet_in_rate, 2 + 1);
     let of = |wanted| bench.out.limited.iter().filter(|(channel, _)| *channel == wanted).map(|(_, n)| n).sum::<u64>();
     assert_eq!((of(CONTROLLER), of(OLD_CONTROLLER)), (6, 1));

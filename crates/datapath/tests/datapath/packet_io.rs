@@ -1,4 +1,4 @@
-//! Packets that go to controllers and come back.
+//! Packet-ins, packet-outs and buffered packets.
 use crate::bench::*;
 use std::net::Ipv4Addr;
 use weir_openflow::Body;
@@ -91,7 +91,7 @@ fn an_expired_ttl_is_told_to_those_who_ask() {
     bench.receive(1, &last_hop);
     let [packet] = bench.packet_ins(CONTROLLER).try_into().unwrap();
     assert_eq!((packet.reason, packet.data.0), (PacketInReason::InvalidTtl, last_hop));
-    // Only that was asked for.
+    // The controller asked for no other packet-ins.
     bench.add(2, Match::any(), vec![Action::to_controller()]);
     bench.receive(1, &frame());
     assert_eq!(bench.packet_ins(CONTROLLER), []);

@@ -1,4 +1,4 @@
-//! Measuring: what is counted while somebody looks, and that nothing is otherwise.
+//! Measuring: what is counted while it is on, and that nothing is counted while it is off.
 use crate::bench::*;
 use weir_datapath::perf::{Perf, Stage};
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo, TableId};
@@ -29,7 +29,7 @@ fn stages_and_bursts_are_counted_while_somebody_looks() {
     bench.datapath.watch_mut().watch(true);
     process(&mut bench, 3);
     process(&mut bench, 32);
-    // More than a burst holds are several.
+    // More packets than a burst holds make several bursts.
     process(&mut bench, 70);
     let watch = bench.datapath.watch_mut();
     for stage in [Stage::Parse, Stage::LookUp, Stage::Execute] {

@@ -1,4 +1,4 @@
-//! Ports: what controllers change, and what they are told.
+//! Ports: changes by controllers, and port-status messages.
 use crate::bench::*;
 use weir_openflow::model::error::PortModFailed;
 use weir_openflow::model::port::{PortMod, PortStatusReason, bits};

@@ -1,4 +1,4 @@
-//! Queues: which one a packet goes to, and what controllers are told of them.
+//! Queues: the choice of a packet's queue, and replies to controllers about queues.
 use crate::bench::*;
 use weir_datapath::{PortQueue, PortQueues};
 use weir_openflow::model::error::{BadAction, QueueOpFailed};
@@ -10,7 +10,7 @@ use weir_openflow::{Body, Message, Version};
 use weir_packet::{Field, Frame};
 use weir_units::{Bps, Instant};
 
-/// Ports and queues that a packet received on port 1 leaves by, in order of the ports.
+/// Returns the ports and queues that a packet received on port 1 leaves by, ordered by port.
 fn queues_of(bench: &mut Bench) -> Vec<(u32, u32)> {
     let mut frames = vec![Frame::from_bytes(&frame())];
     bench.datapath.process(bench.now, PortNo(1), &mut frames, &mut bench.pool, &mut bench.out);
@@ -103,7 +103,7 @@ fn a_trace_names_the_queue() {
 
 const MBIT: u64 = 1_000_000;
 
-/// Port 2 of 100 Mbit/s has queues 0, 1 and 7; port 3, without a rate, has queues 0 and 1.
+/// Sets queues: port 2 with 100 Mbit/s has queues 0, 1 and 7; port 3, without a rate, has queues 0 and 1.
 fn with_queues(bench: &mut Bench) {
     let queue = |id, min: Option<u64>, max: Option<u64>| PortQueue {
         id,
@@ -126,7 +126,7 @@ fn with_queues(bench: &mut Bench) {
     bench.now = Instant::from_nanos(20_000_000_000);
 }
 
-/// The queues that a channel is told of.
+/// Returns the queues in a channel's configuration reply.
 fn configured(bench: &mut Bench, port: u32) -> Vec<QueueConfig> {
     let [Body::QueueGetConfigReply(reply)] = &bench.ask(CONTROLLER, Body::QueueGetConfigRequest(PortNo(port)))[..]
     else {
@@ -144,7 +144,8 @@ fn rates_are_told_in_tenths_of_a_percent() {
     assert!(told.iter().all(|queue| queue.port == PortNo(2)));
     let told: Vec<(u32, &[QueueProperty])> = told.iter().map(|queue| (queue.queue, &queue.properties[..])).collect();
     let (min, max) = (QueueProperty::MinRate, QueueProperty::MaxRate);
-    // What is too little to be told is told as the least; a maximum beyond the port's rate as that.
+    // A rate too low to express is reported as the smallest value, a maximum above the port's rate as the port's
+    // rate.
     assert_eq!(told, [(0, &[][..]), (1, &[min(100), max(256)]), (7, &[min(1), max(1000)])]);
     assert_eq!(configured(&mut bench, 1), []);
     assert!(configured(&mut bench, 3).iter().all(|queue| queue.properties.is_empty()), "parts of an unknown rate");
@@ -190,7 +191,7 @@ fn queues_have_counters() {
         properties: Vec::new(),
     };
     assert_eq!(ask(2, 7), Ok(vec![one]));
-    // The port was added one second in: no queue of it is older.
+    // The port was added after one second, so none of its queues is older.
     assert_eq!(ask(2, 0).unwrap()[0].duration_sec, 19);
     let mut places = |port, queue| -> Result<Vec<(u32, u32)>, ErrorType> {
         Ok(ask(port, queue)?.iter().map(|stats| (stats.port.0, stats.queue)).collect())

@@ -1,15 +1,15 @@
-//! What fields a frame has and what actions do to its bytes, written as plainly as can be and apart from the product: headers
-//! are found by walking the bytes each time, and every checksum is computed anew from the whole packet.
+//! A plain reference for the fields of a frame and the effect of actions on its bytes, independent of the product: it
+//! walks the bytes to find headers each time, and computes every checksum anew from the whole packet.
 #![expect(clippy::cast_possible_truncation, reason = "bits of header fields")]
 use std::collections::HashMap;
 use std::ops::Range;
 use weir_openflow::model::{Action, PortNo};
 use weir_packet::{Field, FlowKey};
 
-/// A TTL came to its end: the packet goes no further.
+/// A TTL expired: the packet ends here.
 pub(crate) struct Expired;
 
-/// The flow key of a frame.
+/// Returns the flow key of a frame.
 pub(crate) fn key(frame: &[u8], in_port: PortNo) -> FlowKey {
     let mut key = FlowKey::EMPTY;
     for (field, value) in fields(frame) {
@@ -20,13 +20,13 @@ pub(crate) fn key(frame: &[u8], in_port: PortNo) -> FlowKey {
     key
 }
 
-/// Where the headers of a frame lie.
+/// Offsets of a frame's headers.
 struct Headers {
-    /// Where the type field lies that says what follows the tags.
+    /// Offset of the type field after the tags.
     type_at: usize,
-    /// What it says.
+    /// Value of that type field.
     eth_type: u16,
-    /// What follows.
+    /// Offset of the next header.
     body: usize,
 }
 
@@ -81,15 +81,15 @@ fn fields(frame: &[u8]) -> HashMap<Field, u128> {
 struct Ip {
     at: usize,
     eth_type: u16,
-    /// The transport's protocol number.
+    /// Protocol number of the transport.
     proto: u8,
-    /// The transport's header and what it carries.
+    /// Range of the transport's header and payload.
     segment: Range<usize>,
-    /// Presence bits of the extension headers; they are generated in order, each once.
+    /// Presence bits of the extension headers, which are generated in order, each at most once.
     extensions: u128,
 }
 
-/// The IP packet that starts at `at`, told by its version and length.
+/// Returns the IP packet that starts at `at`, recognised by its version and length.
 fn ip_at(frame: &[u8], at: usize) -> Option<Ip> {
     let rest = frame.get(at..)?;
     match rest.first()? >> 4 {
@@ -156,7 +156,7 @@ fn ip_fields(frame: &[u8], ip: &Ip, found: &mut HashMap<Field, u128>) {
     }
 }
 
-/// Does what an action that is no output does to a frame; nothing if the frame has no such header.
+/// Applies an action other than an output to a frame. Does nothing if the frame lacks the header.
 pub(crate) fn edit(action: &Action, frame: &mut Vec<u8>) -> Result<(), Expired> {
     let Headers { type_at, eth_type, body } = headers(frame);
     match *action {
@@ -228,14 +228,14 @@ fn is_mpls(frame: &[u8]) -> bool {
     [0x8847, 0x8848].contains(&eth_type) && frame.len() >= body + 4
 }
 
-/// Where the TTL of the IP header lies that the type field names.
+/// Returns the offset of the TTL in the IP header that the type field names.
 fn own_ttl(frame: &[u8]) -> Option<usize> {
     let Headers { eth_type, body, .. } = headers(frame);
     let ip = ip_at(frame, body).filter(|ip| ip.eth_type == eth_type)?;
     Some(ip.at + if ip.eth_type == 0x0800 { 8 } else { 7 })
 }
 
-/// Where the TTLs of the outermost label and of what is behind it lie.
+/// Returns the offsets of the TTLs of the outermost label and of the header after it.
 fn ttl_pair(frame: &[u8]) -> Option<(usize, usize)> {
     let body = headers(frame).body;
     if !is_mpls(frame) {
@@ -290,7 +290,7 @@ fn bits(frame: &mut [u8], at: usize, count: usize, shift: u32, width: u32, value
     frame[at..at + count].copy_from_slice(&new.to_be_bytes()[16 - count..]);
 }
 
-/// Computes the checksums of the IP packet in the frame, behind whatever is in front of it.
+/// Computes the checksums of the IP packet in the frame, whatever headers precede it.
 fn fix_checksums(frame: &mut [u8]) {
     let Some(ip) = innermost(frame) else { return };
     if ip.eth_type == 0x0800 {

@@ -1,4 +1,4 @@
-//! Several controllers: who may do what, who is told what (OpenFlow 1.3.5, 6.3.5 to 6.3.7).
+//! Several controllers: their permissions and notices (OpenFlow 1.3.5, 6.3.5 to 6.3.7).
 use crate::bench::*;
 use weir_datapath::ChannelId;
 use weir_openflow::model::error::{BadRequest, RoleRequestFailed};
@@ -31,7 +31,7 @@ fn config(flags: u16) -> Body {
     Body::SetConfig(SwitchConfig { flags, miss_send_len: 77 })
 }
 
-/// A packet for port 2.
+/// Returns a packet-out to port 2.
 fn send(buffer_id: Option<BufferId>, data: Vec<u8>) -> PacketOut {
     PacketOut { buffer_id, in_port: PortNo(1), matching: Match::any(), actions: output(2), data: data.into() }
 }
@@ -80,7 +80,7 @@ fn slaves_change_nothing_and_may_look_at_everything() {
     }
 }
 
-/// A slave's own miss_send_len is its own; how fragments are handled is the switch's.
+/// A slave may set its own `miss_send_len`, but not the handling of fragments, which belongs to the switch.
 #[test]
 fn a_slave_configures_itself_only() {
     let mut bench = two_controllers();
@@ -95,7 +95,7 @@ fn a_slave_configures_itself_only() {
     );
 }
 
-/// 6.3.6: the generation counts for master and slave only, wraps around, and outlives the connection.
+/// Generation ids count for master and slave only, wrap around, and survive the connection (6.3.6).
 #[test]
 fn generations_order_elections() {
     let mut bench = two_controllers();
@@ -114,7 +114,7 @@ fn generations_order_elections() {
     assert_eq!(bench.error_of(CONTROLLER, role(Role::Master, 3)), None, "the same election again");
 }
 
-/// Fail-over as the switch sees it: the entries stay, and only the new master is told.
+/// Fail-over: the entries stay, and only the new master gets notices.
 #[test]
 fn a_master_that_goes_leaves_its_entries_to_the_next() {
     let mut bench = two_controllers();
@@ -144,7 +144,8 @@ fn an_auxiliary_connection_is_the_same_controller() {
     bench.ask(OTHER, role(Role::Master, 0));
     assert_eq!(held(&mut bench, AUXILIARY), (Role::Master, 0));
     assert_eq!(held(&mut bench, CONTROLLER), (Role::Equal, 0), "only masters become slaves");
-    // A packet kept for the controller can be sent from either of its connections, and from no other controller's.
+    // A packet buffered for the controller can be sent over either of its connections, but over no other
+    // controller's.
     let punt = Action::Output { port: PortNo::CONTROLLER, max_len: 20 };
     bench.add(9, Match::any(), vec![punt]);
     bench.receive(1, &frame());
@@ -154,7 +155,7 @@ fn an_auxiliary_connection_is_the_same_controller() {
     assert_eq!(bench.error_of(CONTROLLER, send.clone()), Some(BadRequest::BufferUnknown.into()));
     assert_eq!(bench.error_of(OTHER, send), None);
     assert_eq!(bench.sent().len(), 1);
-    // What else it is told goes over the main connection; with it the others end.
+    // Other notices use the main connection. When it ends, the auxiliary connections end.
     bench.datapath.set_link(bench.now, PortNo(1), false, 0, &mut bench.out);
     assert_eq!((bench.told(OTHER).len(), bench.told(AUXILIARY).len()), (1, 0));
     bench.datapath.channel_down(bench.now, OTHER);

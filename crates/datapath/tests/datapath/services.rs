@@ -1,4 +1,5 @@
-//! Network service headers, packets without Ethernet header, tunnels: matched, changed, sent where they can go.
+//! Network service headers, packets without an Ethernet header, and tunnels: matches, edits, and the ports that take
+//! such packets.
 use crate::bench::*;
 use weir_openflow::model::error::{BadAction, BadMatch};
 use weir_openflow::model::role::AsyncConfig;
@@ -12,7 +13,7 @@ fn udp() -> Vec<u8> {
     craft.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).udp(1000, 2000).payload(&[1; 18]).build()
 }
 
-/// A service header in an Ethernet frame, around [`udp`].
+/// Returns an Ethernet frame with a service header around [`udp`].
 fn service(path: u32, context: [u32; 4], ttl: u8) -> Vec<u8> {
     let mut frame = Craft::ethernet(mac(9), mac(0)).nsh(path, context, PacketType::ETHERNET).payload(&udp()).build();
     frame[..12].copy_from_slice(&[0; 12]);
@@ -29,7 +30,7 @@ fn matching(text: &str) -> Match {
     text::parse_match(text).unwrap()
 }
 
-/// Receives a frame as a tunnel gives it; the frames that leave.
+/// Receives a frame as a tunnel delivers it. Returns the frames that leave.
 fn receive(bench: &mut Bench, frame: &[u8], kind: PacketType, tunnel: Tunnel) -> Vec<(PortNo, Frame)> {
     let mut frame = Frame::from_bytes(frame);
     frame.set_packet_type(kind);

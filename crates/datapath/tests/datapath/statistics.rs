@@ -1,4 +1,4 @@
-//! Statistics and descriptions.
+//! Replies to requests for statistics and descriptions.
 use crate::bench::*;
 use weir_datapath::PortCounters;
 use weir_openflow::model::error::{BadRequest, MeterModFailed, QueueOpFailed};

@@ -1,4 +1,4 @@
-//! Messages that are about many entries: carried out in steps, with packets in between.
+//! Messages about many entries: they run in steps, with packets in between.
 use crate::bench::*;
 use proptest::prelude::*;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use weir_openflow::{Body, Message, Version};
 use weir_packet::Field;
 use weir_packet::craft::Craft;
 
-/// Entries that one step changes at most.
+/// Maximum number of entries changed per step.
 const PER_STEP: usize = 16;
 
-/// An entry for frames to an address.
+/// Returns an entry for frames to an address.
 pub(crate) fn to(number: u32) -> FlowMod {
     let matching = Match::any().with(Field::EthDst, mac(number.into()).to_bits());
     FlowMod { cookie: number.into(), ..FlowMod::add(10, matching, apply(output(2))) }
@@ -33,7 +33,7 @@ fn bench(entries: u32) -> Bench {
     bench
 }
 
-/// The entries as they are now, by table and cookie; begins and ends nothing.
+/// Returns the present entries, ordered by table and cookie. Does not begin or finish any work.
 pub(crate) fn entries(bench: &Bench) -> Vec<FlowStats> {
     let mut walk = bench.datapath.flow_walk(&FlowRequest::all()).unwrap();
     let mut found = Vec::new();
@@ -51,7 +51,7 @@ pub(crate) fn go_on(bench: &mut Bench) {
     bench.datapath.go_on(bench.now, &mut bench.pool, &mut bench.out);
 }
 
-/// Carries out what is begun; how many entries each step changed, told by `count`.
+/// Finishes the unfinished message. Returns the number of entries changed by each step, as counted by `count`.
 fn steps(bench: &mut Bench, count: impl Fn(&Bench) -> usize) -> Vec<usize> {
     let (mut steps, mut before) = (Vec::new(), count(bench));
     while bench.datapath.is_busy() {
@@ -128,7 +128,7 @@ fn a_modify_goes_in_steps_and_releases_its_packet_at_the_end() {
 #[test]
 fn overlaps_are_looked_for_in_steps() {
     let mut bench = bench(1000);
-    // Masks that the check cannot tell apart by hashes.
+    // Masks that the overlap check cannot tell apart by hashes.
     let add = |number: u32, port: u32| {
         let matching = from_port(port).with_masked(Field::EthDst, u64::from(number), 0xffff_u64);
         FlowMod { flags: FlowFlags::CHECK_OVERLAP, ..FlowMod::add(10, matching, apply(output(4))) }
@@ -210,7 +210,8 @@ fn ends_of_entries_come_a_few_at_a_time() {
     assert_eq!(bench.told(CONTROLLER).len(), 1000);
 }
 
-/// By the bytes that tables account for, whatever the allocator does: in the order in which entries came, and all at once.
+/// Checks the bytes that tables account for, independent of the allocator: when entries are removed in the order of
+/// their addition, and all at once.
 #[test]
 fn memory_goes_back_as_entries_go() {
     const ENTRIES: u32 = 60_000;
@@ -243,7 +244,7 @@ enum Change {
     DeleteGroup(GroupId),
 }
 
-/// Few fields, values and masks, so that entries meet.
+/// Generates matches from few fields, values and masks, so that flow-mods concern the same entries.
 fn any_match() -> impl Strategy<Value = Match> {
     let masked = |field: Field| {
         (0..6_u64, prop::sample::select(vec![0_u64, 1, 3, 7]))
@@ -299,7 +300,7 @@ fn random_bench(lookup: Lookup) -> Bench {
     bench
 }
 
-/// What a channel was told, in an order that does not depend on places.
+/// Returns the messages to a channel, in an order independent of places.
 fn sorted(mut told: Vec<Body>) -> Vec<String> {
     told.sort_by_key(|body| format!("{body:?}"));
     told.into_iter().map(|body| format!("{body:?}")).collect()
@@ -308,7 +309,8 @@ fn sorted(mut told: Vec<Body>) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Steps with packets in between come to the same as all at once, whichever classifier says where to look.
+    /// Steps with packets in between have the same result as a single step, whichever classifier selects the entries
+    /// to examine.
     #[test]
     fn steps_come_to_the_same_as_all_at_once(changes in prop::collection::vec(any_change(), 1..120)) {
         let mut whole = random_bench(Lookup::Adaptive);
@@ -331,7 +333,7 @@ proptest! {
             let expected = sorted(linear.ask(CONTROLLER, body()));
             prop_assert_eq!(&sorted(whole.ask(CONTROLLER, body())), &expected);
             let told = stepped.told(CONTROLLER);
-            // Packets were counted in one of them only.
+            // Only one bench counted packets.
             prop_assert_eq!(told.len(), expected.len());
         }
         let seen = |bench: &Bench| -> Vec<FlowStats> {

@@ -1,4 +1,4 @@
-//! Asking tables for less than they can do (OpenFlow 1.3.5, 7.3.5.5).
+//! Restricting the features of tables (OpenFlow 1.3.5, 7.3.5.5).
 use crate::bench::*;
 use std::time::Duration;
 use weir_openflow::model::error::{
@@ -27,7 +27,7 @@ fn flow(table: u8, matching: Match, instructions: Vec<Instruction>) -> FlowMod {
     FlowMod { table: TableId(table), ..FlowMod::add(1, matching, instructions) }
 }
 
-/// The property of a table that `wanted` picks.
+/// Applies `what` to each property of a table.
 fn change(table: &mut TableFeatures, mut what: impl FnMut(&mut TableProperty)) {
     table.properties.iter_mut().for_each(&mut what);
 }
@@ -226,7 +226,7 @@ fn a_request_in_parts_is_one() {
     assert!(!bench.ask(CONTROLLER, part(false, &[])).is_empty());
     assert_eq!(current(&mut bench), all);
 
-    // More than there can be is not kept.
+    // Requests with more tables than exist are refused.
     let tables = [&all[..], &all, &all, &all].concat();
     let overflow = bench.error_of(CONTROLLER, part(true, &tables));
     assert_eq!(overflow, Some(BadRequest::MultipartBufferOverflow.into()));
@@ -235,7 +235,7 @@ fn a_request_in_parts_is_one() {
         bench.datapath.handle(bench.now, CONTROLLER, message, &mut bench.pool, &mut bench.out);
         assert_eq!(!bench.told(CONTROLLER).is_empty(), refused, "request {xid}");
     }
-    // A request whose rest never comes is forgotten.
+    // A request whose remaining parts never arrive is discarded.
     bench.wait(Duration::from_secs(11));
     bench.datapath.expire(bench.now, &mut bench.out);
     assert_eq!(bench.told(CONTROLLER), [], "1.3 has no error for it");
@@ -262,7 +262,7 @@ fn a_request_whose_rest_never_comes_is_refused() {
     assert!(refused.data.0.len() >= 64 && bytes.starts_with(&refused.data.0), "{refused:?}");
 }
 
-/// The instruction meter of versions before is an action in 1.5, which also copies fields.
+/// Meter is an instruction before 1.5 and an action in 1.5, which also has copy-field.
 #[test]
 fn each_version_has_its_own_instructions_and_actions() {
     for version in [Version::V13, Version::V14, Version::V15] {
@@ -282,7 +282,7 @@ fn each_version_has_its_own_instructions_and_actions() {
         }
         bench.add(1, from_port(1), output(2));
         assert_eq!(ask(&mut bench, all.clone()), Ok(all.clone()), "{version:?}");
-        // Less than that, said again in any version.
+        // A restriction is reported in every version.
         change(&mut all[1], |property| {
             if let TableProperty::WriteActions { ids, .. } = property {
                 ids.clear();

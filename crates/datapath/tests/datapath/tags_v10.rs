@@ -1,5 +1,5 @@
-//! `dl_type` of frames with several VLAN tags: 1.0 reads one tag and takes the type behind it (OpenFlow 1.0.0, figure 4), later
-//! versions the type behind all tags (OpenFlow 1.3.5, table 13).
+//! `dl_type` of frames with several VLAN tags: 1.0 reads one tag and uses the type after it (OpenFlow 1.0.0, figure
+//! 4), later versions use the type after all tags (OpenFlow 1.3.5, table 13).
 use crate::atomic::{CHANNEL as NEW_CONTROLLER, commit_refused};
 use crate::bench::*;
 use weir_datapath::{ChannelId, DatapathConfig, Lookup};
@@ -19,7 +19,7 @@ fn flow(command: FlowCommand, matching: Match, port: u32) -> Body {
     Body::FlowMod(FlowMod { command, ..FlowMod::add(100, matching, apply(output(port))) })
 }
 
-/// Datagrams behind these tags, outermost first.
+/// Returns a datagram with these tags, outermost first.
 fn frame(tags: &[u16]) -> Vec<u8> {
     let craft = tags.iter().fold(Craft::ethernet(mac(2), mac(1)), |craft, tpid| craft.vlan(*tpid, 5, 0));
     craft.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).udp(1000, 53).payload(&[0; 20]).build()
@@ -32,7 +32,7 @@ fn bench(lookup: Lookup) -> Bench {
     bench
 }
 
-/// Matches and priorities of entries as a controller is told them.
+/// Returns the matches and priorities of entries as a controller sees them.
 fn told(bench: &mut Bench, channel: ChannelId, matching: Match) -> Vec<(Match, u16)> {
     let asked = FlowRequest { matching, ..FlowRequest::all() };
     let replies = bench.multipart(channel, RequestBody::Flow(asked)).unwrap();
@@ -91,7 +91,7 @@ fn entries_are_told_and_found_as_their_flow_mods_had_them() {
         let entry = [(of_type(number), 100)];
         assert_eq!(told(&mut bench, OLD_CONTROLLER, of_type(number)), entry);
         assert_eq!(told(&mut bench, NEW_CONTROLLER, Match::any()).len(), 2);
-        // The same flow-mod again takes the entry's place, others find it.
+        // A repeated flow-mod replaces the entry, and other commands find it.
         bench.ask(OLD_CONTROLLER, flow(FlowCommand::Add, of_type(number), 3));
         assert_eq!(told(&mut bench, OLD_CONTROLLER, of_type(number)), entry);
         bench.ask(OLD_CONTROLLER, flow(FlowCommand::Modify, of_type(number), 4));
@@ -107,7 +107,7 @@ fn entries_are_told_and_found_as_their_flow_mods_had_them() {
     }
 }
 
-/// An entry that a controller sees listed is one that it can delete, whatever version put it there.
+/// A controller can delete every entry that it sees listed, whatever version added it.
 #[test]
 fn strict_commands_of_other_versions_find_entries_of_either_reading() {
     for (author, other) in [(OLD_CONTROLLER, NEW_CONTROLLER), (NEW_CONTROLLER, OLD_CONTROLLER)] {
@@ -120,7 +120,7 @@ fn strict_commands_of_other_versions_find_entries_of_either_reading() {
     }
 }
 
-/// One match and priority is one entry; which frames it matches is its author's version's to say.
+/// A match and priority identify one entry. The version that added it decides which frames it matches.
 #[test]
 fn an_entry_takes_the_place_of_one_of_another_version() {
     for (author, other) in [(OLD_CONTROLLER, NEW_CONTROLLER), (NEW_CONTROLLER, OLD_CONTROLLER)] {
@@ -142,7 +142,8 @@ fn an_entry_takes_the_place_of_one_of_another_version() {
     }
 }
 
-/// In an atomic bundle the entry stays in the lookups until the commit; in an ordered one it leaves the table and is put back.
+/// In an atomic bundle the entry stays in the lookups until the commit. In an ordered bundle it leaves the table and
+/// is put back.
 #[test]
 fn an_entry_that_a_bundle_takes_back_is_read_as_before() {
     for flags in [BundleFlags::ORDERED, BundleFlags::ATOMIC] {

@@ -1,4 +1,4 @@
-//! Traces: what people read, and that nothing changes by looking.
+//! Traces: their text, and that tracing changes nothing.
 use crate::bench::*;
 use std::net::Ipv4Addr;
 use weir_datapath::Datapath;
@@ -11,7 +11,7 @@ fn frame() -> Vec<u8> {
     craft.ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)).udp(1000, 2000).payload(&[1; 18]).build()
 }
 
-/// All that packets change.
+/// Returns all state that packets change.
 fn counts(datapath: &Datapath) -> String {
     format!("{datapath:?}")
 }
@@ -64,7 +64,7 @@ fn every_step_of_a_trace_is_timed() {
     let mut bench = Bench::controlled();
     let steps = |bench: &Bench, port| {
         let trace = bench.datapath.trace(bench.now, PortNo(port), &frame());
-        // Often enough for the packet to be used up and made anew; and without time for more than one run.
+        // Once with time for many runs, each on a fresh copy of the packet, and once with time for only one run.
         let times = [1_000_000, 0].map(|budget| {
             let cycles = bench.datapath.time_trace(bench.now, PortNo(port), &frame(), budget);
             cycles.times(1.0).steps_ns.len()

@@ -1,4 +1,4 @@
-//! Full tables: eviction, and telling of vacancy (OpenFlow 1.4.1, 6.5, 7.3.4.1, 7.3.5.16 and 7.4.5).
+//! Full tables: eviction and vacancy events (OpenFlow 1.4.1, 6.5, 7.3.4.1, 7.3.5.16 and 7.4.5).
 use crate::bench::*;
 use std::time::Duration;
 use weir_datapath::{ChannelId, DatapathConfig};
@@ -11,7 +11,7 @@ use weir_openflow::{Body, Version};
 
 const CHANNEL: ChannelId = ChannelId(14);
 
-/// A switch whose tables have room for so many entries.
+/// Returns a bench whose tables have room for `max_entries` entries.
 fn bench(max_entries: u32) -> Bench {
     let mut bench = Bench::with(DatapathConfig { max_entries, ..DatapathConfig::default() });
     bench.datapath.channel_up(bench.now, CHANNEL, Version::V14);
@@ -24,14 +24,14 @@ fn evicting(max_entries: u32) -> Bench {
     bench
 }
 
-/// Adds an entry for packets of a port; what is told.
+/// Adds an entry for packets from a port. Returns the messages to the channel.
 fn add(bench: &mut Bench, port: u32, importance: u16, hard_timeout: u16) -> Vec<Body> {
     let flow = FlowMod::add(1, from_port(port), apply(output(2)));
     let flags = FlowFlags::SEND_FLOW_REM;
     bench.ask(CHANNEL, Body::FlowMod(FlowMod { importance, hard_timeout, flags, cookie: port.into(), ..flow }))
 }
 
-/// The cookies of entries told to have been evicted.
+/// Returns the cookies of entries reported as evicted.
 fn evicted(told: Vec<Body>) -> Vec<u64> {
     let gone = told.into_iter().filter_map(|body| if let Body::FlowRemoved(gone) = body { Some(gone) } else { None });
     gone.inspect(|gone| assert_eq!(gone.reason, FlowRemovedReason::Eviction)).map(|gone| gone.cookie).collect()
@@ -72,7 +72,7 @@ fn tables_do_not_evict_unless_asked() {
     add(&mut bench, 1, 0, 0);
     bench.ask(CHANNEL, Body::TableMod(TableMod::new(TableId::ALL, 0)));
     assert!(refused(&add(&mut bench, 2, 9, 0)));
-    // Entries that were there before count when it is switched on.
+    // Entries added before eviction was switched on can be evicted, too.
     bench.ask(CHANNEL, Body::TableMod(TableMod::new(TableId::ALL, table_config::EVICTION)));
     assert_eq!(evicted(add(&mut bench, 2, 9, 0)), [1]);
 }
@@ -105,7 +105,7 @@ fn vacancy_is_told_when_it_crosses_a_threshold() {
     let events: Vec<Body> = bench.told(CHANNEL);
     let events: Vec<Body> = events.into_iter().filter(|body| matches!(body, Body::TableStatus(_))).collect();
     assert_eq!(events, told(TableReason::VacancyUp, 60));
-    // A slave is not told.
+    // A slave gets no event.
     let descs = bench.multipart(CHANNEL, RequestBody::TableDesc).unwrap();
     let [ReplyBody::TableDesc(descs)] = &descs[..] else { panic!("{descs:?}") };
     assert_eq!(descs.len(), 64);

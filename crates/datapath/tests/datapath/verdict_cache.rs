@@ -1,4 +1,4 @@
-//! With the verdict cache everything is as without it: what leaves, what entries and tables count, when entries end.
+//! The verdict cache changes neither output nor counters nor the expiry of entries.
 #![allow(clippy::cast_possible_truncation, reason = "the numbers drawn are small")]
 use crate::bench::*;
 use std::collections::HashSet;
@@ -12,10 +12,10 @@ use weir_packet::field::eth_type;
 use weir_packet::{Field, Frame, FramePool};
 use weir_testing::rules::{self, Draw, Headers};
 
-/// Tables of a pipeline.
+/// Number of tables in a pipeline.
 const TABLES: usize = 11;
 
-/// One with the cache always in use, one without.
+/// Two benches: one always uses the cache, the other never.
 struct Pair {
     cached: Bench,
     plain: Bench,
@@ -32,14 +32,14 @@ impl Pair {
         Pair { cached: bench(VerdictCache::On), plain: bench(VerdictCache::Off) }
     }
 
-    /// The same flow-mod for both; whether they took it.
+    /// Applies a flow-mod to both. Returns true if both accepted it.
     fn flow_mod(&mut self, flow: &FlowMod) -> bool {
         let taken = [&mut self.cached, &mut self.plain].map(|bench| bench.flow_mod(flow));
         assert_eq!(taken[0], taken[1], "{flow:?}");
         taken[0].is_ok()
     }
 
-    /// The same burst for both, which does the same in both.
+    /// Processes a burst in both, which must give the same output.
     fn receive(&mut self, in_port: u32, burst: &[Vec<u8>]) {
         let [cached, plain] = [&mut self.cached, &mut self.plain].map(|bench| {
             let mut frames: Vec<Frame> = burst.iter().map(|bytes| Frame::from_bytes(bytes)).collect();
@@ -49,7 +49,7 @@ impl Pair {
         assert_eq!(cached, plain, "{} frames from port {in_port}", burst.len());
     }
 
-    /// Time goes by: entries that have been idle end in both.
+    /// Lets time pass in both: idle entries expire.
     fn wait(&mut self, time: Duration) {
         for bench in [&mut self.cached, &mut self.plain] {
             bench.wait(time);
@@ -58,7 +58,7 @@ impl Pair {
         }
     }
 
-    /// What both have counted is the same.
+    /// Checks that both have the same counters.
     fn check_counts(&mut self) {
         let [cached, plain] = [&mut self.cached, &mut self.plain].map(|bench| (flows(bench), tables(bench)));
         assert_eq!(cached, plain);
@@ -73,7 +73,7 @@ impl Pair {
     }
 }
 
-/// All entries with what they counted, in an order that does not depend on their places.
+/// Returns all entries with their counters, in an order independent of their places.
 fn flows(bench: &mut Bench) -> Vec<FlowStats> {
     let parts = bench.multipart(CONTROLLER, RequestBody::Flow(FlowRequest::all())).unwrap();
     let lists =
@@ -83,7 +83,7 @@ fn flows(bench: &mut Bench) -> Vec<FlowStats> {
     flows
 }
 
-/// By table: entries, packets looked up, packets matched.
+/// Returns for each table: entries, packets looked up, packets matched.
 fn tables(bench: &mut Bench) -> Vec<(u32, u64, u64)> {
     let parts = bench.multipart(CONTROLLER, RequestBody::Table).unwrap();
     let [ReplyBody::Table(tables)] = &parts[..] else { panic!("{parts:?}") };
@@ -123,7 +123,7 @@ fn any_instructions(draw: &mut Draw, table: usize) -> Vec<Instruction> {
     }
 }
 
-/// A packet of few values, so that most come again and meet entries.
+/// Generates a packet from few values, so that most flows repeat and match entries.
 fn any_frame(draw: &mut Draw) -> Vec<u8> {
     let mut value = |end: usize| draw.below(end) as u16;
     let frame = Craft::ethernet(mac(value(4).into()), mac(value(2).into()));
@@ -137,10 +137,11 @@ fn any_frame(draw: &mut Draw) -> Vec<u8> {
     frame.payload(&vec![1; usize::from(value(60))]).build()
 }
 
-/// An entry; no other has its priority, so that it does not matter which of several would be found.
+/// Generates an entry with a priority that no other entry has, so that the winner of several matching entries is
+/// defined.
 fn any_entry(draw: &mut Draw, cookie: u64) -> FlowMod {
     let table = draw.below(TABLES);
-    // Of table 0 there is one for all, so that most packets come further.
+    // Table 0 has one entry for all packets, so that most packets reach later tables.
     let (priority, matching) = if cookie == 0 { (0, Match::any()) } else { (cookie as u16, any_match(draw)) };
     let table = if cookie == 0 { 0 } else { table };
     FlowMod {
@@ -175,7 +176,7 @@ fn pipelines_that_change_between_bursts_do_the_same() {
     }
 }
 
-/// A new entry, or another one changed or deleted.
+/// Adds an entry, or changes or deletes another.
 fn change(pair: &mut Pair, draw: &mut Draw, there: &mut Vec<FlowMod>, cookie: u64) {
     let at = draw.below(there.len());
     match draw.below(3) {
@@ -201,7 +202,7 @@ fn change(pair: &mut Pair, draw: &mut Draw, there: &mut Vec<FlowMod>, cookie: u6
     }
 }
 
-/// A ClassBench set's entries over two tables; packets drawn from few flows, and from many.
+/// The entries of a ClassBench set in two tables, with packets drawn from few flows and from many.
 #[test]
 fn rule_sets_do_the_same() {
     for name in ["acl1", "fw1", "ipc1"] {
@@ -315,7 +316,7 @@ fn many_flows_get_room() {
     pair.check_counts();
     let again = pair.counts(&frames[..1]).since(many);
     assert!(again.hits as usize > FLOWS * 9 / 10, "{again:?}");
-    // What is looked at takes other places in a verdict: everything begins anew.
+    // The fields used occupy other places in a verdict, so the cache starts over.
     let (tagged, from_address) =
         (Match::any().with(Field::VlanVid, 0x1001_u16), Match::any().with(Field::EthSrc, 5_u64));
     let both = [

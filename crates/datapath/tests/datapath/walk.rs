@@ -1,4 +1,4 @@
-//! Long answers: walks through tables that change meanwhile.
+//! Long replies: walks through tables that change meanwhile.
 use crate::bench::*;
 use std::collections::HashMap;
 use weir_openflow::codec::{self, Header};
@@ -7,7 +7,7 @@ use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, Match, Por
 use weir_openflow::{Body, Message};
 use weir_packet::Field;
 
-/// An entry of a table, told from others by its cookie.
+/// Returns an entry of a table, identified by its cookie.
 fn entry(table: u8, number: u32) -> FlowMod {
     let matching = Match::any().with(Field::EthType, 0x0800u16).with(Field::Ipv4Dst, number);
     let cookie = u64::from(table) << 32 | u64::from(number);
@@ -18,7 +18,7 @@ fn delete(table: u8, number: u32) -> FlowMod {
     FlowMod { command: FlowCommand::DeleteStrict, ..entry(table, number) }
 }
 
-/// Entries that are there all the time are met exactly once, others at most once for each time they were added.
+/// A walk visits entries that stay exactly once, and others at most once for each time they were added.
 #[test]
 fn a_walk_meets_what_stays_exactly_once() {
     for most in [1, 7, 64, 10_000] {
@@ -30,7 +30,8 @@ fn a_walk_meets_what_stays_exactly_once() {
         let mut met = Vec::new();
         let mut step = 0;
         while bench.datapath.walk_flows(bench.now, &mut walk, most, &mut met) {
-            // Every third entry goes, in the order of the walk and against it; new ones take their places.
+            // Every third entry is removed, in the order of the walk and against it, and new entries take their
+            // places.
             if step >= 100 {
                 continue;
             }
@@ -57,7 +58,7 @@ fn a_walk_meets_what_stays_exactly_once() {
     }
 }
 
-/// A table may have become shorter than the walk through it is long already.
+/// A table may shrink to less than the walk has already visited.
 #[test]
 fn a_walk_goes_on_behind_a_table_that_has_become_shorter() {
     let mut bench = Bench::controlled();
@@ -71,7 +72,7 @@ fn a_walk_goes_on_behind_a_table_that_has_become_shorter() {
     assert_eq!((met.len(), met.last().map(|flow| flow.table)), (1501, Some(TableId(3))));
 }
 
-/// The parts of an answer are those of the whole one; only the last says that it is.
+/// The parts of a reply together equal the whole reply, and only the last part says that it is the last.
 #[test]
 fn an_answer_in_parts_is_the_whole_answer() {
     let mut bench = Bench::controlled();
@@ -101,7 +102,7 @@ fn an_answer_in_parts_is_the_whole_answer() {
     }
 }
 
-/// Encoded, an answer has the same entries, whether its parts fit into messages or not.
+/// An encoded reply has the same entries, whether its parts fit into messages or not.
 #[test]
 fn an_encoded_answer_is_the_same() {
     let mut bench = Bench::controlled();
@@ -139,7 +140,7 @@ fn an_encoded_answer_is_the_same() {
     }
 }
 
-/// Multipart replies, one behind the other.
+/// Returns the multipart replies of a list of message bodies.
 fn replies(bodies: Vec<Body>) -> Vec<MultipartReply> {
     let reply = |body| match body {
         Body::MultipartReply(reply) => reply,
@@ -148,7 +149,7 @@ fn replies(bodies: Vec<Body>) -> Vec<MultipartReply> {
     bodies.into_iter().map(reply).collect()
 }
 
-/// What is answered at once, or by an error, is no long answer.
+/// A message answered at once or by an error has no long reply.
 #[test]
 fn other_messages_are_not_taken() {
     let bench = Bench::controlled();

@@ -1,4 +1,5 @@
-//! What is told of flow-mods before they are carried out, and of entries and packets afterwards.
+//! Tests of the interfaces for callers that delay messages: predictions about flow-mods, and reports about entries
+//! and packets.
 use crate::bench::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -7,7 +8,7 @@ use weir_openflow::model::{FlowCommand, FlowMod, Match, PortNo, TableId};
 use weir_openflow::{Body, Message, Version};
 use weir_packet::{Field, Frame};
 
-/// Speaks 1.0.
+/// A channel that speaks 1.0.
 const OLD: ChannelId = ChannelId(70);
 
 fn matching() -> impl Strategy<Value = Match> {
@@ -67,7 +68,7 @@ fn changes(bench: &mut Bench) -> Sum {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What a flow-mod is said to be about is what it then changes.
+    /// A flow-mod changes exactly what was predicted for it.
     #[test]
     fn what_is_told_is_what_happens(flows in prop::collection::vec((flow_mod(), any::<bool>()), 1..40)) {
         let mut bench = Bench::controlled();
@@ -87,7 +88,7 @@ proptest! {
                     prop_assert_eq!(sum.added.iter().map(|(_, priority)| *priority).collect::<Vec<_>>(), [priority]);
                     prop_assert!(sum.modified.is_empty() && sum.removed.is_empty() && !refused);
                 }
-                // Another takes its place.
+                // Another entry takes its place.
                 Subject::Modify(names) if !sum.added.is_empty() => {
                     prop_assert_eq!(sum.removed, BTreeSet::from_iter(names));
                     prop_assert_eq!(sum.added.len(), 1);

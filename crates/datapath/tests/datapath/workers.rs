@@ -1,4 +1,4 @@
-//! Workers beside the engine's thread: bursts that they forward without having the datapath for themselves.
+//! Workers on other threads than the engine's: bursts that they forward with shared access to the datapath.
 use crate::bench::*;
 use weir_datapath::Output;
 use weir_openflow::model::{Action, Match, PortNo};
