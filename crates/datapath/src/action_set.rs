@@ -55,8 +55,8 @@ impl ActionSet {
     }
 }
 
-/// Returns an action's place in the order of execution (OpenFlow 1.3.5, 5.10, items 1 to 11). Each type has its own
-/// rank.
+/// Returns an action's place in the order of execution (OpenFlow 1.3.5, 5.10, items 1 to 11). A set holds at
+/// most one action of each rank.
 pub(crate) fn rank(action: &Action) -> u16 {
     const FIELDS: u16 = 30;
     // At most one copy-field, which runs after the set-fields (OpenFlow 1.5.1, 5.6).

@@ -76,8 +76,8 @@ impl Datapath {
     }
 
     /// Sets the pipeline as a request describes it. Tables that it does not name leave the pipeline (in 1.5 only if
-    /// it replaces the whole pipeline). Returns the entries to remove without a message: those of tables that changed
-    /// (OpenFlow 1.3.5, 7.3.5.5.1; 1.5.1, 7.3.5.18).
+    /// it replaces the whole pipeline). Returns the entries to remove without a message: those of tables whose
+    /// features changed, and those whose goto became invalid (OpenFlow 1.3.5, 7.3.5.5.1; 1.5.1, 7.3.5.18).
     fn set_table_features(&mut self, wanted: &[TableFeatures], version: Version) -> Result<Clear, ErrorType> {
         let command = command_of(wanted)?;
         let mut asked: BTreeMap<u8, TableSettings> = BTreeMap::new();

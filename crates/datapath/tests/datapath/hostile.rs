@@ -37,7 +37,7 @@ fn messages_of_others_whole_and_damaged() {
     }
 }
 
-/// Handles a message, lets packets and time pass, and encodes and decodes every answer.
+/// Handles a message, lets packets and time pass, and encodes every answer.
 fn handle(bench: &mut Bench, channel: weir_datapath::ChannelId, message: Message) {
     bench.datapath.handle(bench.now, channel, message, &mut bench.pool, &mut bench.out);
     bench.receive(1, &crate::frames::frame("eth 1>2 / vlan 5 / ipv4 10.0.0.1>10.0.0.2 / tcp 1>2"));
