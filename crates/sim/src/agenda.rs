@@ -1,24 +1,26 @@
-//! What happens next: for each part of a simulation the time of its next event.
+//! Keeps the time of the next event of each part of a simulation and returns the earliest.
 use weir_units::Instant;
 
-/// Children of a node of the tree: a cache line of times.
+/// Children per node of the tree: as many times as fit in a cache line.
 const FAN: usize = 8;
 
-/// The next event of each of a fixed number of parts, found earliest first; of equal times that of the smallest number.
+/// Agenda of the next event of each of a fixed number of parts. Returns the earliest event; among equal times, the
+/// part with the smallest number.
 ///
-/// Parts of a network have one next event each: a source its next packet, a line its next bit. So there is no list of events that
-/// grows and nothing to allocate: a tree of minima holds them all, and an event costs a walk over its few levels. That equal times come in
-/// the order of the parts' numbers makes runs repeatable.
+/// Each part of a network has one next event: a source its next packet, a line its next bit. No list of events has to
+/// grow and nothing is allocated during a run. A tree of minima holds all times, so an event costs one walk over its
+/// few levels. Runs are repeatable because events with equal times are ordered by the part's number.
 #[derive(Debug, Clone)]
 pub struct Agenda {
-    /// Levels of minima, the times themselves first, each a multiple of [`FAN`] long.
+    /// Levels of minima, from the parts' own times (first) to the root. The length of each level is a multiple of
+    /// [`FAN`].
     levels: Vec<Vec<u64>>,
 }
 
 const NEVER: u64 = u64::MAX;
 
 impl Agenda {
-    /// An agenda for parts `0..parts`, on which nothing is.
+    /// Returns an empty agenda for parts `0..parts`.
     pub fn new(parts: usize) -> Agenda {
         let mut levels = Vec::new();
         let mut length = parts.max(1);
@@ -31,13 +33,13 @@ impl Agenda {
         }
     }
 
-    /// When the part's next event is; [`Instant::FAR`]: there is none.
+    /// Returns the time of the part's next event; [`Instant::FAR`] if the part has none.
     #[inline]
     pub fn at(&self, part: usize) -> Instant {
         Instant::from_nanos(self.levels[0][part])
     }
 
-    /// Puts the part's next event at this time, instead of the one before; [`Instant::FAR`]: there is none.
+    /// Sets the time of the part's next event, replacing the previous one; [`Instant::FAR`] removes the event.
     #[inline]
     pub fn set(&mut self, part: usize, at: Instant) {
         let mut value = at.as_nanos();
@@ -51,7 +53,7 @@ impl Agenda {
         }
     }
 
-    /// The part whose event is next, and when; none if there is none.
+    /// Returns the part with the earliest event and the event's time; `None` if the agenda is empty.
     #[inline]
     pub fn next(&self) -> Option<(usize, Instant)> {
         let top = self.levels.last()?;
@@ -87,7 +89,7 @@ mod tests {
             let mut agenda = Agenda::new(parts);
             let mut times = vec![NEVER; parts];
             for (part, time) in changes {
-                // The rarest of all: taking off.
+                // Time 49 removes the event, so removals are tested as often as any one time.
                 let time = if time == 49 { NEVER } else { time };
                 agenda.set(part % parts, Instant::from_nanos(time));
                 times[part % parts] = time;

@@ -1,4 +1,4 @@
-//! A run: events in the order of their times until nothing is left to happen.
+//! Simulates a [`Model`] once: handles events in order of time until none is left.
 use crate::agenda::Agenda;
 use crate::model::{Hop, Model, ModelError, Window};
 use crate::parts::{Item, LineState, SourceState, UnderWay};
@@ -8,39 +8,42 @@ use weir_fabric::{Count, Crosspoint, Dropped, Fabric, Line, Next, Packet, PortIn
 use weir_traffic::Stream;
 use weir_units::Instant;
 
-/// Most packets that wait for a line; more are lost as `line_full`.
+/// Most packets that wait for a line. Further packets are lost with reason `line_full`.
 pub const MAX_ON_LINE: usize = 1 << 20;
-/// Events between two looks at whether to stop.
+/// Events between two checks of [`Watch::cancel`].
 const LOOK_EVERY: u64 = 1 << 16;
 
-/// Stops runs and says how far they are. Shared by all threads that simulate.
+/// Stops runs and counts their progress. All threads that simulate share it.
 #[derive(Debug, Default)]
 pub struct Watch {
-    /// Set to stop: results are partial from then on.
+    /// Set to stop the runs. Results are partial from then on.
     pub cancel: AtomicBool,
-    /// Events so far.
+    /// Events handled so far.
     pub events: AtomicU64,
-    /// Nanoseconds of virtual time so far, in which packets arrive, warm-up included.
+    /// Virtual time simulated so far, in ns, including warm-up. The time after the window, in which queues drain, is
+    /// not counted.
     pub virtual_ns: AtomicU64,
 }
 
-/// What a run measured.
+/// Results of one run.
 #[derive(Debug, Clone)]
 pub struct RunResult {
-    /// By group.
+    /// Tallies by group, in the order of [`Model::groups`].
     pub groups: Vec<Tally>,
-    /// Packets made, counted or not.
+    /// Packets made, inside the counting window or not.
     pub packets: u64,
-    /// Events simulated.
+    /// Number of events simulated.
     pub events: u64,
-    /// Length of the time in which packets counted, in seconds: what had passed of it, if it was stopped.
+    /// Length of the window in which packets counted, in seconds. If the run was stopped, the part of the window that
+    /// had passed.
     pub window_s: f64,
-    /// Whether it was stopped before its end.
+    /// True if the run was stopped before its end.
     pub partial: bool,
 }
 
-/// A model in the middle of a run. Parts on the agenda, in this order, so that among events of one time packets arrive before outputs
-/// choose: sources, lines, wires from output to the next hop, outputs, lifetimes of fabrics' virtual switches.
+/// State of a run. The agenda numbers its parts in this order: sources, lines, wires from an output to the next hop,
+/// outputs, lifetimes of the fabrics' virtual switches. With this order, packets arrive before outputs choose among
+/// events of the same time.
 struct Run<'a> {
     agenda: Agenda,
     sources: Vec<SourceState>,
@@ -48,7 +51,7 @@ struct Run<'a> {
     wires: Vec<UnderWay>,
     outputs: Vec<Output>,
     fabrics: Vec<Fabric<Item>>,
-    /// Place of the first output of each fabric.
+    /// Index in `outputs` of the first output of each fabric.
     first_output: Vec<usize>,
     paths: Vec<Way>,
     hops: Vec<(Hop, Crosspoint)>,
@@ -60,12 +63,12 @@ struct Run<'a> {
     watch: &'a Watch,
 }
 
-/// A path, for lookups.
+/// Path of packets, in the form used for lookups.
 struct Way {
     group: u32,
     class: u8,
     hops: u8,
-    /// Place of its first hop among all.
+    /// Index of the path's first hop in `Run::hops`.
     first_hop: u32,
 }
 
@@ -75,10 +78,12 @@ struct Output {
     line: Line,
 }
 
-/// Simulates a model once. `replication` numbers independent runs of one seed.
+/// Simulates a model once, counting packets in `window`. `seed` and `replication` together choose the random numbers:
+/// each replication of a seed is an independent run.
 ///
 /// # Errors
-/// The model names what is not there, or cannot be.
+/// The model uses an index that does not exist, or has a source, split, fabric or virtual switch that is not
+/// possible.
 pub fn run(model: &Model, window: Window, seed: u64, replication: u64, watch: &Watch) -> Result<RunResult, ModelError> {
     model.check()?;
     let mut run = Run::new(model, window, seed, replication, watch)?;
@@ -160,7 +165,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Goes on to the end; when it was stopped before, if it was.
+    /// Handles events until none is left. Returns the time of the stop if the run was cancelled.
     fn go_on(&mut self) -> Option<Instant> {
         let lines = self.sources.len();
         let wires = lines + self.lines.len();
@@ -202,7 +207,8 @@ impl<'a> Run<'a> {
         self.watch.cancel.load(Ordering::Relaxed)
     }
 
-    /// A source makes a packet.
+    /// Makes a packet of a source and puts it on the source's line, or into the first fabric if the line takes no
+    /// time.
     #[inline]
     fn make(&mut self, number: usize, now: Instant, lines: usize, outputs: usize) {
         let source = &mut self.sources[number];
@@ -231,7 +237,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A packet's last bit is there.
+    /// Handles the arrival of a packet's last bit at the next fabric, and schedules the following arrival of the same
+    /// line or wire.
     #[inline]
     fn land(&mut self, part: usize, arrived: Option<(Item, Instant)>, now: Instant, outputs: usize) {
         let Some((item, next)) = arrived else { return self.agenda.set(part, Instant::FAR) };
@@ -239,7 +246,7 @@ impl<'a> Run<'a> {
         self.arrive(item, now, outputs);
     }
 
-    /// A packet is at a fabric.
+    /// Enqueues a packet at the fabric of its current hop and schedules the output.
     #[inline]
     fn arrive(&mut self, mut item: Item, now: Instant, outputs: usize) {
         let way = &self.paths[item.path as usize];
@@ -257,7 +264,8 @@ impl<'a> Run<'a> {
             let output = self.first_output[hop.fabric] + usize::from(hop.output);
             let free = self.outputs[output].line.free_at().max(now);
             let part = outputs + output;
-            // A line that is busy chooses when it is free; one that waits may have something to do now.
+            // A busy line chooses its next packet when it becomes free. An idle line that waits for a later time may
+            // send this one now.
             if self.agenda.at(part) > free {
                 self.agenda.set(part, free);
             }
@@ -267,7 +275,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The time of a fabric's virtual switch is over.
+    /// Removes virtual switches of a fabric whose lifetime has ended, with their packets.
     #[cold]
     fn expire(&mut self, part: usize, fabric: usize, now: Instant) {
         self.fabrics[fabric].expire(now, &mut self.dropped);
@@ -285,7 +293,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// An output's line is free.
+    /// Sends the next packet of an output whose line is free, or schedules the next attempt.
     #[inline]
     fn decide(&mut self, part: usize, output: usize, now: Instant, wires: usize) {
         let Output { fabric, port, line } = &mut self.outputs[output];
@@ -309,7 +317,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// An index in the few bytes that packets have for it; models are checked to be small enough.
+/// Converts an index to the `u32` that packets store. [`Model::check`] limits indices to
+/// [`MAX_PARTS`](crate::model::MAX_PARTS).
 fn place(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -1,176 +1,181 @@
-//! What is simulated at the level of lengths and classes: sources, the lines they come by, fabrics cut into virtual switches, and the
-//! paths that packets take through them.
+//! Describes a network at the level of lengths and classes: sources, their lines, fabrics cut into virtual switches,
+//! and the paths of packets through them.
 use std::collections::HashMap;
 use std::time::Duration;
 use weir_fabric::{FabricConfig, FabricError, SplitBy, SplitError, VirtualSwitchConfig};
 use weir_traffic::{Offered, TrafficError};
 use weir_units::{Bps, Instant};
 
-/// Most sources, lines, paths and groups of a model, each.
+/// Limit on the number of fabrics, lines, sources, groups and paths of a model, for each of them.
 pub const MAX_PARTS: usize = 1 << 16;
 
-/// A network of fabrics and what is offered to it.
+/// Network of fabrics and the traffic offered to it.
 #[derive(Debug, Clone, Default)]
 pub struct Model {
-    /// The fabrics.
+    /// Fabrics; hops name them by index.
     pub fabrics: Vec<FabricModel>,
-    /// The lines by which packets come in.
+    /// Lines on which packets arrive; sources name them by index.
     pub lines: Vec<LineModel>,
-    /// The sources.
+    /// Sources of packets.
     pub sources: Vec<Source>,
-    /// What packets are measured together as: paths name one each.
+    /// Groups in which packets are measured together. Each path names one.
     pub groups: Vec<Group>,
 }
 
-/// A fabric, and the virtual switches it is cut into.
+/// Fabric and the virtual switches it is cut into.
 #[derive(Debug, Clone, Default)]
 pub struct FabricModel {
-    /// Its inputs, outputs and buffers.
+    /// Configuration of inputs, outputs and buffers.
     pub config: FabricConfig,
-    /// Its virtual switches; hops count them from 0.
+    /// Virtual switches; hops name them by index.
     pub switches: Vec<VirtualSwitchConfig>,
 }
 
-/// The line in front of inputs.
+/// Line between sources and the first fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineModel {
-    /// Packets are sent one after the other at this rate and are there with their last bit. They wait for the line unbounded but for
-    /// [`MAX_ON_LINE`](crate::engine::MAX_ON_LINE); the wait is no delay of the network.
+    /// Packets are sent one after another at this rate and arrive with their last bit. Up to
+    /// [`MAX_ON_LINE`](crate::engine::MAX_ON_LINE) packets wait for the line. The wait is not part of the measured
+    /// delay.
     Serial(Bps),
-    /// Packets are there the instant they are made.
+    /// Packets arrive at the instant they are made.
     Point,
 }
 
-/// Something that makes packets.
+/// Source of packets.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// The line it sends by.
+    /// Index of the line it sends on.
     pub line: usize,
-    /// What it makes.
+    /// Packets it offers: their times and sizes.
     pub traffic: Offered,
-    /// When it begins.
+    /// Time at which the source begins.
     pub start: Instant,
-    /// When it ends at the latest; the run's end if that is earlier.
+    /// Time at which the source ends; it ends with the run's window if that is earlier.
     pub stop: Instant,
-    /// How its packets are shared out to its paths.
+    /// Rule that chooses a path for each packet.
     pub split: Split,
-    /// The paths that its packets may take, at least one.
+    /// Paths that its packets may take, at least one.
     pub paths: Vec<Path>,
 }
 
-/// How packets are shared out to paths.
+/// Rule that distributes packets over paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Split {
-    /// Each at random, by the paths' shares.
+    /// Each packet takes a random path, with probabilities by the paths' shares.
     #[default]
     Random,
-    /// As a virtual link's classifier does ([`Splitter`](weir_fabric::Splitter)), by the paths' shares, which are whole numbers then.
+    /// Packets are distributed as by a virtual link's classifier ([`Splitter`](weir_fabric::Splitter)). Its weights
+    /// are the paths' shares, which must be whole numbers.
     Link(SplitBy),
 }
 
-/// A way through fabrics.
+/// Path through fabrics.
 #[derive(Debug, Clone)]
 pub struct Path {
-    /// Its share of the packets, beside the other paths' shares.
+    /// Share of the packets, relative to the shares of the source's other paths.
     pub share: f64,
-    /// What its packets are measured as.
+    /// Index of the group in which its packets are measured.
     pub group: usize,
-    /// Their class.
+    /// Class of its packets.
     pub class: u8,
-    /// The queues on the way, at least one.
+    /// Queues on the path in order, 1 to 255.
     pub hops: Vec<Hop>,
 }
 
-/// A queue on a path.
+/// Queue on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop {
     /// Index of the fabric.
     pub fabric: usize,
-    /// Index of the virtual switch there.
+    /// Index of the virtual switch in that fabric.
     pub switch: usize,
-    /// The input.
+    /// Index of the fabric's input.
     pub input: u16,
-    /// The output.
+    /// Index of the fabric's output.
     pub output: u16,
-    /// From the last bit sent to the arrival at the next hop; the same for all paths over an output.
+    /// Delay from the last bit sent to the arrival at the next hop. All paths over one output must have an equal
+    /// delay.
     pub delay: Duration,
 }
 
-/// What packets are measured together as.
+/// Group of packets that are measured together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group {
-    /// The virtual switch.
+    /// Name of the virtual switch.
     pub switch: String,
-    /// The port that they leave by.
+    /// Name of the port that the packets leave by.
     pub port: String,
-    /// Their class.
+    /// Class of the packets.
     pub class: u8,
 }
 
-/// When a run counts.
+/// Time window in which packets count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Time before packets count.
+    /// Time before the window.
     pub warm_up: Duration,
-    /// Time in which arriving packets count, after the warm-up. Then sources end and queues drain.
+    /// Length of the window after the warm-up. Packets that arrive in it count. At its end sources stop and queues
+    /// drain.
     pub length: Duration,
 }
 
 impl Window {
-    /// When counting begins and ends.
+    /// Returns the begin and the end of the window.
     pub(crate) fn bounds(&self) -> [Instant; 2] {
         let begin = Instant::ZERO + self.warm_up;
         [begin, begin + self.length]
     }
 }
 
-/// Why a model cannot be simulated.
+/// Reason why a model cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// A source's traffic cannot be as described.
+    /// The described traffic of a source is not possible.
     #[error("source {source_index}: {error}")]
     Traffic {
-        /// The source's index.
+        /// Index of the source.
         source_index: usize,
-        /// What is wrong with it.
+        /// Problem with the traffic.
         error: TrafficError,
     },
-    /// A source's packets cannot be shared out as described.
+    /// The packets of a source cannot be distributed over its paths as described.
     #[error("source {source_index}: {error}")]
     Split {
-        /// The source's index.
+        /// Index of the source.
         source_index: usize,
-        /// What is wrong with it.
+        /// Problem with the split.
         error: SplitError,
     },
     /// A fabric cannot be made.
     #[error("fabric {fabric}: {error}")]
     Fabric {
-        /// Its index.
+        /// Index of the fabric.
         fabric: usize,
-        /// Why.
+        /// Problem with the fabric.
         error: FabricError,
     },
-    /// A virtual switch is not admitted.
+    /// The fabric does not admit a virtual switch.
     #[error("{0}")]
     Refused(weir_fabric::Refused),
-    /// Something names what is not there.
+    /// An index does not exist, or a number is out of its limits.
     #[error("{what}: found {found}, expected {expected}")]
     Index {
-        /// What names it.
+        /// Part of the model that has the wrong value.
         what: String,
-        /// What is named.
+        /// Value found in the model.
         found: String,
-        /// What there is.
+        /// Description of valid values.
         expected: String,
     },
 }
 
 impl Model {
-    /// Whether everything that is named is there.
+    /// Checks that all indices exist, that counts and shares are within their limits, and that delays over one output
+    /// agree.
     ///
     /// # Errors
-    /// The first that is not.
+    /// The first problem found.
     pub fn check(&self) -> Result<(), ModelError> {
         let wrong = |what: String, found: String, expected: String| Err(ModelError::Index { what, found, expected });
         for (what, count) in [

@@ -1,39 +1,39 @@
-//! Sources and lines while a run goes on.
+//! Keeps the state of sources and lines during a run.
 use crate::model::{LineModel, ModelError, Path, Source, Split};
 use std::collections::VecDeque;
 use weir_fabric::{Line, Splitter};
 use weir_traffic::{Generator, Stream};
 use weir_units::Instant;
 
-/// A packet on its way.
+/// Packet on its way.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Item {
-    /// When it arrived at its first fabric.
+    /// Arrival time at its first fabric.
     pub(crate) entered: Instant,
-    /// Its number among its source's.
+    /// Number among the packets of its source.
     pub(crate) number: u64,
-    /// Its path, among all paths of the model.
+    /// Index of its path among all paths of the model.
     pub(crate) path: u32,
     pub(crate) bytes: u32,
-    /// The hop it is at.
+    /// Index of its current hop on the path.
     pub(crate) hop: u8,
-    /// Whether it counts.
+    /// True if the packet arrived in the counting window.
     pub(crate) counts: bool,
 }
 
-/// Packets under way, in the order in which they arrive.
+/// Packets on their way, in order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct UnderWay(VecDeque<(Instant, Item)>);
 
 impl UnderWay {
-    /// Puts a packet on; whether it is the first to arrive.
+    /// Appends a packet. Returns true if it is the first to arrive.
     #[inline]
     pub(crate) fn push(&mut self, arrives: Instant, item: Item) -> bool {
         self.0.push_back((arrives, item));
         self.0.len() == 1
     }
 
-    /// Takes the packet that arrives; gives the time of the next.
+    /// Removes the packet that arrives. Returns it with the arrival time of the next packet.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Item, Instant)> {
         let (_, item) = self.0.pop_front()?;
@@ -45,10 +45,10 @@ impl UnderWay {
     }
 }
 
-/// The line of sources.
+/// State of the line of one or more sources.
 #[derive(Debug)]
 pub(crate) struct LineState {
-    /// None: packets are there at once.
+    /// Line that serialises packets; `None` if packets arrive at once.
     pub(crate) line: Option<Line>,
     pub(crate) under_way: UnderWay,
 }
@@ -63,29 +63,30 @@ impl LineState {
     }
 }
 
-/// A source with what it draws from.
+/// State of a source.
 pub(crate) struct SourceState {
     generator: Generator,
     pub(crate) line: u32,
     stop: Instant,
     share_out: ShareOut,
-    /// Of the next packet.
+    /// Number of the next packet.
     number: u64,
-    /// Number of its first path among all.
+    /// Index of its first path among all paths of the model.
     first_path: u32,
 }
 
-/// Who chooses a packet's path.
+/// Chooser of a packet's path.
 enum ShareOut {
-    /// There is only one.
+    /// The source has a single path.
     One,
-    /// By path: the share of all that it and those before have.
+    /// Random choice. For each path, the sum of its own and all previous shares.
     Random(Box<[f64]>),
     Link(Box<Splitter>),
 }
 
 impl SourceState {
-    /// The source, number `index` of its model, and when its first packet comes.
+    /// Returns the state of source number `index` of the model, and the time of its first packet. The source stops at
+    /// `end` at the latest.
     pub(crate) fn new(
         source: &Source,
         index: usize,
@@ -116,14 +117,14 @@ impl SourceState {
         Ok((state, first))
     }
 
-    /// When the packet after one at `now` comes.
+    /// Returns the time of the packet after the one at `now`; [`Instant::FAR`] if the source stops before.
     #[inline]
     pub(crate) fn next_time(&mut self, now: Instant) -> Instant {
         let next = self.generator.next_after(now);
         if next < self.stop { next } else { Instant::FAR }
     }
 
-    /// The packet that comes now; `entered` and whether it counts are not known yet.
+    /// Makes the packet due now. The caller sets `entered` and `counts`.
     #[inline]
     pub(crate) fn make(&mut self) -> Item {
         let bytes = self.generator.bytes();
@@ -142,7 +143,7 @@ impl SourceState {
     }
 }
 
-/// By path: the share of all that it and those before have.
+/// Returns for each path the sum of its own and all previous shares, as a fraction of the total.
 fn shares(source: &Source) -> Box<[f64]> {
     let total: f64 = source.paths.iter().map(|path| path.share).sum();
     let mut below = 0.0;
@@ -153,7 +154,7 @@ fn shares(source: &Source) -> Box<[f64]> {
     source.paths.iter().map(up_to).collect()
 }
 
-/// A share that is a whole number; 0, which is no weight, for any other.
+/// Converts a share to a weight. Returns 0, which is not a valid weight, if the share is not a whole number.
 fn weight(share: f64) -> u32 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "compared after")]
     let whole = share as u32;

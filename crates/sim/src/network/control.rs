@@ -1,4 +1,4 @@
-//! The controller and the channels to it: bytes that take a while.
+//! Simulates the controller and its control channels: bytes arrive after a constant delay.
 use super::switch::Switch;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use weir_emulator::result::ControllerResult;
 use weir_openflow::session::SessionConfig;
 use weir_units::Instant;
 
-/// Bytes under way, in the order in which they arrive.
+/// Bytes on their way, in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct Bytes(VecDeque<(Instant, Vec<u8>)>);
 
@@ -18,7 +18,7 @@ impl Bytes {
         }
     }
 
-    /// What has arrived by `now`, piece by piece.
+    /// Removes and returns the next piece that has arrived by `now`.
     pub(super) fn arrived(&mut self, now: Instant) -> Option<Vec<u8>> {
         self.0.pop_front_if(|(at, _)| *at <= now).map(|(_, bytes)| bytes)
     }
@@ -28,7 +28,7 @@ impl Bytes {
     }
 }
 
-/// The controller with a channel for each switch.
+/// Controller with one control channel for each switch.
 pub(super) struct Control {
     hub: Hub,
     delay: Duration,
@@ -41,20 +41,20 @@ struct Channel {
 }
 
 impl Control {
-    /// A controller that every switch connects to at the beginning.
+    /// Returns a controller running `app`, with all switches connected at time 0.
     pub(super) fn new(app: Box<dyn App>, session: SessionConfig, delay: Duration, switches: &mut [Switch]) -> Control {
         let mut hub = Hub::new(app, session.clone(), switches.len(), Box::new(|_| {}));
         let mut channels = Vec::new();
         for switch in switches {
             switch.connect(session.clone());
-            // There is room for each.
+            // The hub was made with room for every switch.
             let id = hub.connect(Instant::ZERO, "in-process".to_owned(), Box::new(|| {})).ok();
             channels.push(Channel { id, to_controller: Bytes::default() });
         }
         Control { hub, delay, channels }
     }
 
-    /// The controller takes what has arrived, and does what is due.
+    /// Passes bytes of one channel that have arrived to the controller, and runs its due work.
     pub(super) fn hear(&mut self, now: Instant, number: usize) {
         let Channel { id: Some(id), to_controller } = &mut self.channels[number] else { return };
         while let Some(bytes) = to_controller.arrived(now) {
@@ -63,7 +63,7 @@ impl Control {
         self.hub.poll(now, *id);
     }
 
-    /// Puts what both ends of a channel have to say on its way.
+    /// Sends the pending output of both ends of a channel; it arrives after the delay.
     pub(super) fn carry(&mut self, now: Instant, number: usize, switch: &mut Switch) {
         let Channel { id: Some(id), to_controller } = &mut self.channels[number] else { return };
         let arrive = now + self.delay;
@@ -75,13 +75,13 @@ impl Control {
         }
     }
 
-    /// When to call [`Control::hear`] for a channel.
+    /// Returns the time at which to call [`Control::hear`] for a channel.
     pub(super) fn next_wake(&self, number: usize) -> Instant {
         let Channel { id: Some(id), to_controller } = &self.channels[number] else { return Instant::FAR };
         to_controller.next().min(self.hub.deadline(*id).unwrap_or(Instant::FAR))
     }
 
-    /// What it counted.
+    /// Returns the controller's counters.
     pub(super) fn result(self) -> ControllerResult {
         let counters = self.hub.snapshot().counters;
         ControllerResult {

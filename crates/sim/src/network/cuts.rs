@@ -1,4 +1,5 @@
-//! The virtual switches of a switch in virtual time: the parts of the live switch, without its threads and controllers.
+//! Runs the virtual switches of a switch in virtual time, using the live switch's parts without its threads and
+//! controllers.
 use weir_datapath::{Datapath, Lookup, Output};
 use weir_emulator::LabError;
 use weir_emulator::result::Drop;
@@ -13,7 +14,7 @@ use weir_switch::virtuals::sorter::Sorter;
 use weir_switch::virtuals::{convert, edge};
 use weir_units::Instant;
 
-/// The virtual switches of a switch, and what they share.
+/// Virtual switches of a switch, and the parts they share.
 pub(super) struct Cuts {
     sorter: Sorter,
     fabric: Fabric<Frame>,
@@ -29,14 +30,14 @@ struct Cut {
     datapath: Datapath,
     out: Output,
     expire_at: Instant,
-    /// It is gone from then on.
+    /// End of the lifetime, at which the virtual switch is removed.
     ends: Instant,
 }
 
-/// The virtual switches of a switch; none if it has none.
+/// Makes the virtual switches of a switch; `None` if the switch has none.
 ///
 /// # Errors
-/// There is not room for all of them, or an entry of one is wrong.
+/// The fabric has no room for all of them, an entry of one is wrong, or one has a controller of its own.
 pub(super) fn of(switch: &weir_scenario::Switch) -> Result<Option<Cuts>, LabError> {
     let Some(shape) = switch.fabric.as_ref().filter(|_| !switch.virtual_switches.is_empty()) else { return Ok(None) };
     let wrong = |problem: String| LabError::Scenario(format!("switch {}: {problem}", switch.name));
@@ -72,16 +73,16 @@ pub(super) fn of(switch: &weir_scenario::Switch) -> Result<Option<Cuts>, LabErro
 }
 
 impl Cuts {
-    /// The first lookup finds those that are there.
+    /// Compiles the first lookup for the virtual switches whose lifetime has not ended.
     fn compile(&mut self, now: Instant) {
         let there = (0..).zip(&self.cuts).filter(move |(_, cut)| now < cut.ends);
         self.sorter.compile(there.map(|(place, cut)| (place, &cut.spec)));
     }
 
-    /// The switch has a port, of which they have shares.
+    /// Adds a port of the switch to the virtual switches that have a share of it.
     ///
     /// # Errors
-    /// A datapath refuses it.
+    /// A virtual switch's datapath refuses the port.
     pub(super) fn add_port(&mut self, desc: &PortDesc) -> Result<(), String> {
         for cut in &mut self.cuts {
             let shares = cut.spec.ports.iter().filter(|port| PortNo(port.port) == desc.port_no);
@@ -95,7 +96,8 @@ impl Cuts {
         Ok(())
     }
 
-    /// Takes those of the frames that came in by a port that are for virtual switches, as far as the fabric.
+    /// Removes from `batch` the frames received on `port` that belong to virtual switches, processes them and
+    /// enqueues them in the fabric.
     pub(super) fn take(&mut self, now: Instant, port: PortNo, batch: &mut Vec<Frame>, pool: &mut FramePool) {
         for at in 0..self.sorter.sort(port, batch) {
             let (target, frames) = &mut self.sorter.lists[at];
@@ -109,18 +111,19 @@ impl Cuts {
             let mut crossing =
                 Crossing { fabric: &mut self.fabric, outlets: &mut self.outlets, dropped: &mut self.dropped };
             cut.cross(now, Some(input), &mut crossing, pool);
-            // New flows, as a bridge learns them, may end earlier than those known.
+            // Processing may have added flow entries (learned as a bridge) that end before the known ones.
             cut.expire_at = cut.expire_at.min(now);
         }
     }
 
-    /// Takes the switch's own frames for a port, if it is shared: they wait for what virtual switches leave.
+    /// Takes frames that the switch itself sends to a shared port. They wait behind the frames of virtual switches.
     pub(super) fn take_own(&mut self, now: Instant, port: PortNo, frames: &mut Vec<Frame>, pool: &mut FramePool) {
         let Some(outlet) = self.outlets.iter_mut().find(|outlet| outlet.port == port) else { return };
         frames.drain(..).for_each(|frame| outlet.take_own(now, frame, pool));
     }
 
-    /// Does what is due; `send` gets what is to leave by a port by now.
+    /// Ends lifetimes, expires entries and drives the outlets. Calls `send` with the frames due to leave by each
+    /// port.
     pub(super) fn run(
         &mut self,
         now: Instant,
@@ -155,7 +158,7 @@ impl Cuts {
         self.compile(now);
     }
 
-    /// When to call [`Cuts::run`] next.
+    /// Returns the time at which to call [`Cuts::run`] next.
     pub(super) fn due(&self) -> Instant {
         let lines = self.outlets.iter().map(Outlet::due);
         let there = |cut: &&Cut| self.fabric.switch(cut.index).is_some();
@@ -163,7 +166,7 @@ impl Cuts {
         lines.chain(cuts).fold(Instant::FAR, Instant::min)
     }
 
-    /// What they dropped, at places named after the switch.
+    /// Appends the packets dropped by virtual switches, at places that begin with the switch's name.
     pub(super) fn drops(&self, switch: &str, drops: &mut Vec<Drop>) {
         let own: u64 = self.outlets.iter().map(|outlet| outlet.own_dropped).sum();
         if own > 0 {
@@ -189,7 +192,8 @@ impl Cuts {
 }
 
 impl Cut {
-    /// What its datapath sent goes into the fabric; what it has to say nobody hears.
+    /// Enqueues in the fabric the frames that the datapath has sent. Discards its messages because virtual switches
+    /// have no controller in virtual time.
     fn cross(&mut self, now: Instant, input: Option<usize>, crossing: &mut Crossing<'_>, pool: &mut FramePool) {
         let whose = Whose { index: self.index, spec: &self.spec, inlets: &mut self.inlets, input };
         crossing.enqueue(now, whose, &mut self.out.frames, pool);

@@ -1,8 +1,10 @@
-//! Whole networks packet by packet: hosts, links, switches and the controller of a scenario, the same code as in a lab, in virtual time.
+//! Simulates whole networks packet by packet in virtual time: hosts, links, switches and controller of a scenario,
+//! with a lab's code.
 //!
-//! Hosts are the labs' network stacks, links and queues those of live ports, switches [`weir_datapath::Datapath`] behind real control
-//! sessions. What a lab has threads for, events do here: a frame takes no time but that of links, a control message none but
-//! [`Settings::control_delay`], and who slept nothing but [`Settings::wake_up`]. So the same scenario gives the same result every time.
+//! Hosts are the labs' network stacks, links and queues are those of live ports, and switches are
+//! [`weir_datapath::Datapath`] behind real control sessions. Events replace a lab's threads. A frame takes only the
+//! time of its links, a control message only [`Settings::control_delay`], and a sleeping thread only
+//! [`Settings::wake_up`] to begin. A scenario therefore gives an identical result every time.
 mod control;
 mod cuts;
 mod switch;
@@ -24,41 +26,42 @@ use weir_port::memory;
 use weir_scenario::{LinkSpec, Scenario, native};
 use weir_units::{Bps, Instant};
 
-/// How long switches may take to come under control.
+/// Longest time for all switches to come under control.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long after its expected end traffic is waited for: hosts end their items by themselves before that.
+/// Time to wait for traffic after its expected end. Hosts end their items by themselves before that.
 const GRACE: Duration = Duration::from_secs(10);
-/// Who has more to do at once goes on so much later: others come between, and time goes on whatever they do.
+/// Delay before a host or switch with more work runs again. Other parts run in between, and time advances in any
+/// case.
 const STEP: Duration = Duration::from_micros(1);
-/// Events between two looks at whether to stop.
+/// Events between two checks of [`Watch::cancel`].
 const LOOK_EVERY: u64 = 4096;
 
-/// What a scenario leaves to the machine, and virtual time has to know.
+/// Parameters that a scenario leaves to the machine but virtual time needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Rate of links for which the scenario has none.
     pub link_rate: Bps,
-    /// How long control messages are under way, each way.
+    /// Delay of control messages, each way.
     pub control_delay: Duration,
-    /// How long a thread that sleeps takes to wake up, of switches and of hosts. None by itself.
+    /// Time that a sleeping thread of a switch or host takes to wake up. Zero by default.
     pub wake_up: Duration,
 }
 
 impl Default for Settings {
-    /// 10 Gbit/s and 50 us, about what a lab in one process has.
+    /// Returns 10 Gbit/s and 50 us, about the values of a lab in one process, and no wake-up time.
     fn default() -> Self {
         Settings { link_rate: native::LINK_RATE, control_delay: native::CONTROL_DELAY, wake_up: Duration::ZERO }
     }
 }
 
-/// What is at the far end of a wire.
+/// Device at the far end of a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Node {
     Host(usize),
     Switch(usize),
 }
 
-/// A network in virtual time. On its agenda are hosts, switches and control channels, in this order.
+/// Network in virtual time. The agenda numbers its parts in this order: hosts, switches, control channels.
 struct Network<'a> {
     scenario: &'a Scenario,
     now: Instant,
@@ -72,10 +75,11 @@ struct Network<'a> {
     events: u64,
 }
 
-/// Simulates a scenario. `progress` is told how far it is, in virtual time; a cancelled watch gives a partial result.
+/// Simulates a scenario. Calls `progress` with the progress in virtual time. Returns a partial result if `watch` is
+/// cancelled.
 ///
 /// # Errors
-/// The scenario asks for something that virtual time cannot give, or its switches do not come under control.
+/// The scenario needs something that virtual time does not have, or its switches do not come under control.
 pub fn simulate(
     scenario: &Scenario,
     settings: &Settings,
@@ -95,7 +99,7 @@ pub fn simulate(
     Ok(network.finish(begin, partial))
 }
 
-/// Refuses what the schema allows but virtual time cannot give.
+/// Refuses what the scenario schema allows but virtual time does not support.
 fn check(scenario: &Scenario) -> Result<(), LabError> {
     let wrong = |problem: String| Err(LabError::Scenario(problem));
     if let weir_scenario::Control::Connect(address) = &scenario.control {
@@ -160,7 +164,7 @@ impl<'a> Network<'a> {
         })
     }
 
-    /// Lets time pass until every switch is under control.
+    /// Runs events until every switch is under control, or `watch` is cancelled.
     fn come_up(&mut self, watch: &Watch) -> Result<(), LabError> {
         self.exchange_control();
         let entry = matches!(
@@ -181,7 +185,7 @@ impl<'a> Network<'a> {
         Ok(())
     }
 
-    /// Runs the traffic and waits for what is under way; whether it was stopped before.
+    /// Runs the traffic and then the packets still under way. Returns true if it was cancelled before the end.
     fn traffic(
         &mut self,
         begin: Instant,
@@ -212,7 +216,7 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// The next event, if there is one before `until`.
+    /// Runs the next event. Returns false if there is none before `until`.
     fn step(&mut self, until: Instant) -> bool {
         let Some((part, now)) = self.agenda.next().filter(|(_, at)| *at < until) else { return false };
         self.now = now;
@@ -258,7 +262,7 @@ impl<'a> Network<'a> {
         self.exchange_control();
     }
 
-    /// Somebody has something for `node` now.
+    /// Schedules `node` for now because it has received something.
     fn wake(&mut self, node: Node) {
         let part = match node {
             Node::Host(number) => number,
@@ -269,7 +273,7 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Puts what switches and controller have to say on its way, and on the agenda.
+    /// Sends pending control messages of switches and controller, and schedules the parts that receive them.
     fn exchange_control(&mut self) {
         let Some(control) = &mut self.control else { return };
         let (hosts, switches) = (self.hosts.len(), self.switches.len());
@@ -327,5 +331,5 @@ fn setup(scenario: &Scenario, elapsed: Duration) -> Setup {
     }
 }
 
-/// What is at the other end of each port, for reports.
+/// Device at the other end of each port, for reports.
 type Peers = HashMap<PortNo, String>;

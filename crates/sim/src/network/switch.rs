@@ -1,4 +1,4 @@
-//! A switch in virtual time: the datapath between ports, and its end of the control channel.
+//! Simulates a switch in virtual time: the datapath between its ports, and its end of the control channel.
 use super::control::Bytes;
 use super::cuts::{self, Cuts};
 use super::{Node, Peers};
@@ -19,23 +19,23 @@ use weir_switch::ProfileConfig;
 use weir_switch::timed::Timed;
 use weir_units::Instant;
 
-/// The channel to the controller.
+/// Identifier of the channel to the controller.
 const CHANNEL: ChannelId = ChannelId(1);
-/// Frames taken from a port at once, as live.
+/// Frames taken from a port at once; equals the live burst.
 const BURST: usize = 32;
 /// Frames that the pool keeps.
 const POOL_FRAMES: usize = 4096;
 
-/// A switch.
+/// Switch with its ports and its end of the control channel.
 pub(super) struct Switch {
     name: String,
     dpid: u64,
     datapath: Datapath,
-    /// None if it is not cut into virtual ones.
+    /// Virtual switches; `None` if the switch is not cut.
     cuts: Option<Cuts>,
-    /// None if it takes no time.
+    /// Delays of the profiled device; `None` if the switch has no profile.
     timed: Option<Timed>,
-    /// What the controller said behind a barrier that is not answered yet.
+    /// Messages received from the controller after a barrier that is not answered yet.
     behind: VecDeque<Message>,
     ports: Vec<Wired>,
     peers: Peers,
@@ -46,7 +46,7 @@ pub(super) struct Switch {
     from_controller: Bytes,
     is_up: bool,
     expire_at: Instant,
-    /// A port may have more frames than were taken.
+    /// True if a port may have more frames than were taken.
     more: bool,
 }
 
@@ -57,10 +57,10 @@ struct Wired {
 }
 
 impl Switch {
-    /// A switch without ports.
+    /// Returns a switch without ports.
     ///
     /// # Errors
-    /// Its virtual switches, or its profile, cannot be simulated.
+    /// Its virtual switches or its profile cannot be simulated.
     pub(super) fn new(scenario: &Scenario, spec: &weir_scenario::Switch) -> Result<Switch, LabError> {
         let (config, fail_mode) = parts::datapath(spec);
         let mut datapath = Datapath::new(config);
@@ -86,17 +86,17 @@ impl Switch {
         })
     }
 
-    /// Adds the flow entries that it starts with.
+    /// Adds the flow entries of the scenario.
     ///
     /// # Errors
-    /// One of them cannot be read, or is refused.
+    /// An entry cannot be parsed, or is refused.
     pub(super) fn add_entries(&mut self, entries: &[String]) -> Result<(), LabError> {
         let name = &self.name;
         let wrong = |problem| LabError::Scenario(format!("switch {name}: {problem}"));
         self.datapath.add_entries(Instant::ZERO, entries).map_err(wrong)
     }
 
-    /// Adds a port with what is at its other end.
+    /// Adds a port, with the device and the name at its other end.
     pub(super) fn add_port(
         &mut self,
         number: PortNo,
@@ -139,7 +139,7 @@ impl Switch {
         self.session.as_mut().map(Session::output)
     }
 
-    /// The controller says something, which arrives later.
+    /// Queues bytes from the controller, which arrive at time `arrive`.
     pub(super) fn tell(&mut self, arrive: Instant, bytes: &mut Vec<u8>) {
         self.from_controller.send(arrive, bytes);
     }
@@ -156,7 +156,7 @@ impl Switch {
         self.more
     }
 
-    /// Does what there is to do at `now`; who got frames by that.
+    /// Handles all work due at `now`. Returns the devices that have received frames.
     pub(super) fn run(&mut self, now: Instant) -> Vec<Node> {
         let sent = |wired: &Wired| wired.port.counters().tx_packets;
         let before: Vec<u64> = self.ports.iter().map(sent).collect();
@@ -180,7 +180,7 @@ impl Switch {
     fn forward_from(&mut self, place: usize, now: Instant) {
         let Wired { number, port, .. } = &mut self.ports[place];
         let number = *number;
-        // Memory ports are always there.
+        // Receiving from a memory port does not fail.
         let _ = port.receive(now, &mut self.pool, &mut self.batch, BURST);
         if port.next_wake().is_some_and(|at| at <= now) {
             let _ = port.transmit(now, &mut self.pool, &mut Vec::new());
@@ -201,20 +201,20 @@ impl Switch {
         }
     }
 
-    /// Virtual switches' frames leave that are to have left by now.
+    /// Sends the frames of virtual switches that are due.
     fn run_cuts(&mut self, now: Instant) {
         let Some(cuts) = &mut self.cuts else { return };
         let ports = &mut self.ports;
         cuts.run(now, &mut self.pool, |number, frames, pool| {
             match ports.iter_mut().find(|wired| wired.number == number) {
-                // Memory ports are always there.
+                // Sending to a memory port does not fail.
                 Some(wired) => drop(wired.port.transmit(now, pool, frames)),
                 None => frames.drain(..).for_each(|frame| pool.give(frame)),
             }
         });
     }
 
-    /// What came from the controller, and what the session has to do.
+    /// Handles bytes that have arrived from the controller, and the session's due work.
     fn hear(&mut self, now: Instant) {
         let Some(mut session) = self.session.take() else { return };
         while let Some(bytes) = self.from_controller.arrived(now) {
@@ -255,7 +255,7 @@ impl Switch {
         self.session = session;
     }
 
-    /// Hands out what the datapath gave: frames to ports, messages to the channel.
+    /// Passes the datapath's output on: frames to ports, messages to the channel, port states to ports.
     fn deliver_with(&mut self, now: Instant, session: Option<&mut Session>) {
         for (number, frames) in self.out.frames.iter_mut().filter(|(_, frames)| !frames.is_empty()) {
             if let Some(cuts) = &mut self.cuts {
@@ -268,7 +268,8 @@ impl Switch {
         }
         let messages = self.out.messages.drain(..).filter(|(channel, _)| *channel == CHANNEL);
         if let Some(session) = session {
-            // A channel that is not up, or whose output is full, drops as live; the embedded controller reads at once.
+            // A channel that is not up, or whose output is full, drops messages as the live switch does. The embedded
+            // controller reads at once.
             messages.for_each(|(_, message)| drop(session.send(&message)));
         } else {
             messages.for_each(drop);
@@ -281,7 +282,8 @@ impl Switch {
         }
     }
 
-    /// Carries out what the controller said, or lets it take its time; up to a barrier that is not answered yet.
+    /// Handles pending messages of the controller, or hands them to the profile's delays. Stops at a barrier that is
+    /// not answered yet.
     fn obey(&mut self, now: Instant) {
         while self.timed.as_ref().is_none_or(|timed| timed.has_room() && !timed.awaits_answer(CHANNEL))
             && let Some(message) = self.behind.pop_front()
@@ -294,12 +296,12 @@ impl Switch {
             if let Some(message) = message {
                 datapath.handle(now, CHANNEL, message, pool, out);
             }
-            // Entries may end earlier than those known.
+            // The message may have added flow entries that end before the known ones.
             self.expire_at = self.expire_at.min(now);
         }
     }
 
-    /// Releases what is due.
+    /// Releases delayed messages and packets that are due.
     fn release(&mut self, now: Instant) {
         while let Some(timed) = &mut self.timed
             && timed.release(now, now, &mut self.datapath, &mut self.pool, &mut self.out).is_some()
@@ -310,7 +312,7 @@ impl Switch {
         }
     }
 
-    /// When to call [`Switch::run`] next, if nothing comes before.
+    /// Returns the time at which to call [`Switch::run`] next if nothing arrives before.
     pub(super) fn next_wake(&self) -> Instant {
         let ports = self.ports.iter().filter_map(|wired| wired.port.next_wake());
         let session = self.session.as_ref().and_then(Session::deadline);
@@ -324,12 +326,12 @@ impl Switch {
             .unwrap_or(Instant::FAR)
     }
 
-    /// Flow entries in all tables.
+    /// Returns the number of flow entries in all tables.
     pub(super) fn entries(&mut self, now: Instant) -> u64 {
         self.tables(now).iter().map(|table| u64::from(table.active_count)).sum()
     }
 
-    /// Asks as a controller would.
+    /// Returns the statistics of all tables by a table statistics request, as a controller would send it.
     fn tables(&mut self, now: Instant) -> Vec<TableStats> {
         let body = MultipartRequest { more: false, body: RequestBody::Table };
         let request = Message { xid: 0, body: Body::MultipartRequest(body) };
@@ -346,7 +348,7 @@ impl Switch {
         tables
     }
 
-    /// What it did, and dropped.
+    /// Returns the counters of the switch, and appends its drops to `drops`.
     pub(super) fn result(&mut self, now: Instant, drops: &mut Vec<Drop>) -> SwitchResult {
         for wired in &self.ports {
             let peer = self.peers.get(&wired.number).map_or("", String::as_str);
@@ -378,7 +380,7 @@ impl Switch {
     }
 }
 
-/// What lets a switch take the time of its profile's device, if it has one.
+/// Returns the delays of the switch's profile; `None` if it has no profile.
 fn timed(
     scenario: &Scenario,
     spec: &weir_scenario::Switch,
@@ -394,7 +396,7 @@ fn timed(
     Timed::new(&profile, seed, datapath).map_err(|error| wrong(error.to_string()))
 }
 
-/// A reason as labs name it: the counter's name in words.
+/// Returns a drop reason as labs name it: the counter's name in words.
 pub(super) fn name_of(reason: weir_datapath::DropReason) -> String {
     let name = serde_json::to_value(reason).ok();
     name.as_ref()

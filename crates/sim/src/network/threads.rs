@@ -1,13 +1,13 @@
-//! Threads of switches and hosts that sleep when there is nothing to do, and take a while to wake up.
+//! Simulates threads of switches and hosts that sleep when idle and take time to wake up.
 use std::time::Duration;
 use weir_units::Instant;
 
-/// How long a switch looks for packets before it sleeps: as live, twice as long after a sleep that was shorter than the longest, half as long after one that was
-/// longer.
+/// Shortest and longest time that a switch polls for packets before it sleeps. As in the live switch, the time
+/// doubles after a sleep shorter than `LONGEST` and halves after a longer one.
 const SHORTEST: Duration = Duration::from_micros(30);
 const LONGEST: Duration = Duration::from_millis(2);
 
-/// Who sleeps. Hosts sleep at once when they have nothing to do.
+/// Sleep states of all threads. Hosts sleep as soon as they are idle.
 pub(super) struct Threads {
     wake_up: Duration,
     hosts: usize,
@@ -16,11 +16,11 @@ pub(super) struct Threads {
 
 #[derive(Debug, Clone, Copy)]
 struct Thread {
-    /// When it last had something to do.
+    /// Last time at which the thread had work.
     busy_at: Instant,
-    /// How long it looks for more after that.
+    /// Time that the thread polls for more work before it sleeps.
     window: Duration,
-    /// It is waking up, until then.
+    /// Time at which the thread is awake; set while it wakes up.
     wakes: Option<Instant>,
 }
 
@@ -31,7 +31,8 @@ impl Threads {
         Threads { wake_up, hosts, threads: (0..hosts + switches).map(thread).collect() }
     }
 
-    /// The thread with this number has something to do at `now`: until when it wakes up, if it slept. What has no thread is always awake.
+    /// Reports work for thread `number` at `now`. Returns the time at which the thread is awake if it sleeps or is
+    /// waking up, `None` if it is awake. Numbers beyond the threads are always awake.
     pub(super) fn wake(&mut self, number: usize, now: Instant) -> Option<Instant> {
         let (wake_up, is_switch) = (self.wake_up, number >= self.hosts);
         let thread = self.threads.get_mut(number).filter(|_| !wake_up.is_zero())?;
@@ -74,9 +75,9 @@ mod tests {
             }
         }
         assert_eq!(slept[0], 1000);
-        // 30, 60, 120, 240, 480 us.
+        // The window reaches 400 us after four sleeps: 30, 60, 120, 240, 480 us.
         assert_eq!(slept[1], 4);
-        // A long pause, after which it looks half as long.
+        // A pause longer than `LONGEST` halves the window.
         now += Duration::from_millis(50);
         assert!(threads.wake(1, now).is_some());
         assert_eq!(threads.wake(2, now), None, "has no thread");
