@@ -1,18 +1,19 @@
-//! Which flows of a source have an entry at which switch.
+//! Keeps which flows of a source have an entry at which switch.
 use super::plan::{Flow, Stage};
 use super::station::Item;
 
-/// Entries of the flows of one source, by the flow's place among those of its time and the switch's on the way.
+/// Entries of the flows of one source, by slot among concurrent flows and by stage on the path.
 ///
-/// What is kept is the number of the last flow that got one: flows of a place follow each other, and so do their entries.
+/// Flows of a slot follow each other, and so do their entries. It is therefore enough to keep the number of the last
+/// flow that got an entry.
 pub(super) struct Entries {
     last: Vec<u32>,
-    /// Places on the way.
+    /// Stages on the path that have a place in `last`.
     stages: usize,
 }
 
 impl Entries {
-    /// None yet; `None` if packets are not told apart by flow.
+    /// Returns an empty set of entries; `None` if packets are not told apart by flow, or no switch takes time.
     pub(super) fn of(flow: &Flow) -> Option<Entries> {
         let places = flow.flows? as usize;
         let stages = flow.way.iter().rposition(|stage| matches!(stage, Stage::Switch(_)))? + 1;
@@ -23,12 +24,12 @@ impl Entries {
         usize::from(item.place) * self.stages + usize::from(item.stage)
     }
 
-    /// Whether the packet's flow has no entry where the packet is.
+    /// Returns true if the packet's flow has no entry at the packet's current switch.
     pub(super) fn lacks(&self, item: &Item) -> bool {
         self.last.get(self.at(item)).is_some_and(|last| item.number > *last)
     }
 
-    /// The packet's flow has an entry now where the packet is.
+    /// Records an entry for the packet's flow at the packet's current switch.
     pub(super) fn write(&mut self, item: &Item) {
         let at = self.at(item);
         if let Some(last) = self.last.get_mut(at) {

@@ -1,11 +1,15 @@
-//! Devices as queueing stations: what a scenario's packets wait for if its switches and its controller take the times that it says.
+//! Simulates devices as queueing stations, with the service times that a scenario gives for its switches and its
+//! controller.
 //!
-//! A packet enters at its host and takes the shortest way. A switch that takes time is a data path, maybe with a gate in front of it or behind it (ticks,
-//! batches), and for packets that begin a flow a control path: agents and the controller between them, or a bottleneck as measured from outside. What comes
-//! back writes an entry, which seizes the data path, and leaves or passes the data path again. Links are lines with a buffer of bytes, and a delay.
+//! A packet starts at its host and takes the shortest path. A switch that takes time is a data path. It may have a
+//! gate (ticks, batches) in front of the data path or behind it. Packets that begin a flow also take a control path:
+//! agents with the controller between them, or a bottleneck as measured from outside. A packet that returns writes an
+//! entry, which seizes the data path. The packet then leaves or passes the data path again. Links are lines with a
+//! buffer of bytes and a delay.
 //!
-//! This is what the formulas of performance models are about, event by event, so a formula can be compared with what it simplifies. [`fn@plan`] makes a plan of a
-//! scenario, [`run()`] simulates it once, [`mod@report`] sums replications up. Memory does not grow with the length of a run.
+//! Formulas of performance models describe the same system, so a formula can be compared with the system that it
+//! simplifies. [`fn@plan`] makes a plan of a scenario, [`run()`] simulates it once, [`mod@report`] sums up
+//! replications. Memory does not grow with the length of a run.
 mod entries;
 mod plan;
 pub mod report;

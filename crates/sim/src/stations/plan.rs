@@ -1,25 +1,26 @@
-//! What is simulated: stations, gates, wires and the ways of flows through them, made of a scenario once for all replications.
+//! Describes the simulated system, made of a scenario once for all replications: stations, gates, wires, and the
+//! paths of flows through them.
 use std::time::Duration;
 use weir_scenario::{Gate, Jitter, Loss};
 use weir_traffic::{Offered, Services};
 use weir_units::Instant;
 
-/// A scenario's devices as queueing stations.
+/// Devices of a scenario as queueing stations.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub(super) flows: Vec<Flow>,
     pub(super) devices: Vec<Device>,
     pub(super) links: Vec<LinkPlan>,
     pub(super) controller: Option<usize>,
-    /// Wires from switches to the controller, and back.
+    /// Indices of the wires from switches to the controller, and back.
     pub(super) control_wires: [usize; 2],
     pub(super) stations: Vec<StationPlan>,
     pub(super) gates: Vec<Gate>,
-    /// Delays of wires.
+    /// Wires: delays of links, of the control channel and of measured control paths.
     pub(super) wires: Vec<WirePlan>,
-    /// A packet that begins a flow asks only at the first switch that takes time.
+    /// True if a packet that begins a flow asks the controller only at the first switch that takes time.
     pub(super) asks_once: bool,
-    /// Traffic of the scenario that is not simulated, and why.
+    /// Descriptions of the scenario's traffic that is not simulated.
     pub left_out: Vec<String>,
 }
 
@@ -30,98 +31,99 @@ pub(super) struct Flow {
     pub(super) to: String,
     pub(super) offered: Offered,
     pub(super) new_flows: f64,
-    /// Flows at a time, if it is known which flow a packet is of: then all packets ask that come before an entry is there.
+    /// Number of concurrent flows, if each packet's flow is known. Then every packet asks the controller until its
+    /// flow has an entry.
     pub(super) flows: Option<u32>,
     pub(super) start: Instant,
     pub(super) stop: Instant,
     pub(super) way: Vec<Stage>,
-    /// Place on the way of the first switch that takes time.
+    /// Index on the path of the first switch that takes time.
     pub(super) first_switch: usize,
 }
 
-/// What is on a flow's way.
+/// Stage of a flow's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// A link, in one direction: its place among the links.
+    /// Link in one direction, by index.
     Link(usize),
-    /// A switch: its place among the devices.
+    /// Switch, by index of its device.
     Switch(usize),
 }
 
-/// A link in one direction.
+/// Link in one direction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LinkPlan {
-    /// Where it sends at its rate, if it has one.
+    /// Station that sends at the link's rate, if the link has one.
     pub(super) line: Option<usize>,
-    /// Where packets are under way, if that takes time.
+    /// Wire that delays or loses packets, if the link does so.
     pub(super) wire: Option<usize>,
 }
 
-/// A switch: the places of its parts.
+/// Switch that takes time, as indices of its parts.
 #[derive(Debug, Clone)]
 pub(super) struct Device {
     pub(super) name: String,
-    /// The gate in front of the data path.
+    /// Gate in front of the data path.
     pub(super) front: Option<usize>,
     pub(super) data: Option<usize>,
-    /// The gate behind it.
+    /// Gate behind the data path.
     pub(super) back: Option<usize>,
     pub(super) control: Control,
-    /// Packets that come back pass the data path again.
+    /// True if packets that return from the controller pass the data path again.
     pub(super) passes_again: bool,
     pub(super) write: Duration,
     pub(super) slow: Duration,
 }
 
-/// How packets get to the controller.
+/// Path of packets to the controller and back.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Control {
-    /// Through these agents, which may be the same.
+    /// Agents for packet-ins and for packet-outs, which may be one and the same station; `None` takes no time.
     Agents { packet_in: Option<usize>, packet_out: Option<usize> },
-    /// Through a bottleneck, and a wire for the rest of the delay.
+    /// Bottleneck station, and a wire for the rest of the measured delay.
     Measured { bottleneck: usize, rest: usize },
 }
 
-/// A server with its queue.
+/// Server with its queue.
 #[derive(Debug, Clone)]
 pub(super) struct StationPlan {
     pub(super) name: String,
     pub(super) role: Role,
-    /// By job: as it comes, and as it comes back from the controller.
+    /// Jobs of packets on their way in, and of packets that return from the controller.
     pub(super) jobs: [Job; 2],
     pub(super) room: Room,
 }
 
-/// A job's service.
+/// Service time of a job: a random part and a part for each byte.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
     pub(super) services: Services,
     pub(super) per_byte_ns: f64,
 }
 
-/// Who waits where, and how many.
+/// Queues of a station and their limits.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Room {
-    /// All in one queue: packets at most, with the one in service.
+    /// Single queue; most packets in the station, including the one in service.
     Fifo(Option<u32>),
-    /// A queue for each job, the second first: packets of it at most, with one in service.
+    /// Queue for each job, of which the second has priority; most packets of each job, including one in service.
     Priority([Option<u32>; 2]),
-    /// All in one queue: bytes that wait.
+    /// Single queue; most bytes that wait.
     Bytes(u64),
 }
 
-/// What a station is.
+/// Kind of a station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Line,
     Data,
-    /// An agent, of one job or both.
+    /// Agent of packet-ins, packet-outs or both.
     Agent,
     Controller,
     Bottleneck,
 }
 
-/// A constant delay.
+/// Wire that delays packets and may lose them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WirePlan {
     pub(super) delay: Duration,
@@ -131,18 +133,18 @@ pub(super) struct WirePlan {
 }
 
 impl WirePlan {
-    /// Whether packets are at its other end at once, all of them.
+    /// Returns true if the wire neither delays nor loses packets.
     pub(super) fn is_none(&self) -> bool {
         self.delay.is_zero() && self.jitter.is_none() && self.loss.is_none()
     }
 }
 
-/// Where a wire leads.
+/// Next step of a packet at the far end of a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leads {
     Onwards,
     ToController,
     FromController,
-    /// Out of a measured control path.
+    /// End of a measured control path.
     Back,
 }

@@ -1,100 +1,102 @@
-//! What replications showed, summed up: by flow, switch and station.
+//! Sums up replications of stations by flow, switch and station.
 use super::plan::{Plan, Role, Room};
 use super::tally::{FlowTally, StationTally, StationsRun, SwitchTally};
 use crate::stats::{Confidence, Delays, Estimate, estimate};
 use serde::Serialize;
 
-/// A station without limit that is busy for more than this share of the time has hardly a steady state.
+/// Utilisation above which a station without limit is reported as overloaded: it hardly has a steady state.
 const OVERLOADED: f64 = 0.999;
 
 /// Results of all replications.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// All packets together.
+    /// Row of all packets.
     pub total: FlowRow,
-    /// By item of traffic.
+    /// Rows by item of traffic.
     pub flows: Vec<FlowRow>,
-    /// By switch that takes time.
+    /// Rows by switch that takes time.
     pub switches: Vec<SwitchRow>,
-    /// By station.
+    /// Rows by station.
     pub stations: Vec<StationRow>,
-    /// Traffic that was not simulated.
+    /// Descriptions of traffic that was not simulated.
     pub left_out: Vec<String>,
 }
 
-/// Packets of a flow. Estimates are over replications.
+/// Measurements of a flow's packets. Estimates are over replications.
 #[derive(Debug, Clone, Serialize)]
 pub struct FlowRow {
-    /// The sending host.
+    /// Sending host; `None` in the row of all packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The receiving host.
+    /// Receiving host; `None` in the row of all packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Packets sent, of all replications.
+    /// Packets sent, summed over all replications.
     pub packets: u64,
-    /// Packets sent a second.
+    /// Packets sent per second.
     pub per_second: Option<Estimate>,
-    /// Share of packets that came nowhere.
+    /// Share of packets that were lost.
     pub loss: Option<Estimate>,
-    /// From sending to receiving, of all packets.
+    /// Delays from sending to receiving, of all packets.
     pub all: DelayRow,
-    /// Of those that no controller was asked about.
+    /// Delays of packets that did not ask the controller.
     pub data: DelayRow,
-    /// Of those that a controller was asked about.
+    /// Delays of packets that asked the controller.
     pub control: DelayRow,
 }
 
-/// Delays, in seconds. Estimates are over replications.
+/// Delays in seconds. Estimates are over replications.
 #[derive(Debug, Clone, Serialize)]
 pub struct DelayRow {
-    /// Packets, of all replications.
+    /// Packets, summed over all replications.
     pub packets: u64,
-    /// Their mean.
+    /// Mean of the delays.
     pub mean_s: Option<Estimate>,
-    /// What half of them do not exceed.
+    /// Median of the delays.
     pub p50_s: Option<Estimate>,
-    /// What 95 % do not exceed.
+    /// 95th percentile of the delay.
     pub p95_s: Option<Estimate>,
-    /// What 99 % do not exceed.
+    /// 99th percentile of the delay.
     pub p99_s: Option<Estimate>,
-    /// The distribution: (upper end in seconds, packets).
+    /// Distribution: (upper end in seconds, packets).
     pub histogram: Vec<(f64, u64)>,
 }
 
-/// Packets at a switch.
+/// Measurements of a switch's packets.
 #[derive(Debug, Clone, Serialize)]
 pub struct SwitchRow {
-    /// Its name.
+    /// Name of the switch.
     pub name: String,
-    /// Packets that left it, of all replications.
+    /// Packets that left the switch, summed over all replications.
     pub packets: u64,
-    /// Share of them that had asked the controller.
+    /// Share of packets that asked the controller at this switch.
     pub asked: Option<Estimate>,
-    /// Share of them that had asked, or that took longer there than the scenario calls slow: the effective share of new flows.
+    /// Effective share of new flows: share of packets that asked, or that took longer at the switch than the
+    /// scenario's `slow`.
     pub held_up: Option<Estimate>,
-    /// From coming to leaving.
+    /// Delays from arrival at the switch to departure.
     pub delay: DelayRow,
 }
 
-/// A station: data path, agent, controller, line.
+/// Measurements of a station: data path, agent, controller or line.
 #[derive(Debug, Clone, Serialize)]
 pub struct StationRow {
-    /// Its name.
+    /// Name of the station.
     pub name: String,
-    /// Packets that came, of all replications.
+    /// Packets that arrived, summed over all replications.
     pub packets: u64,
-    /// Packets that came a second.
+    /// Packets that arrived per second.
     pub per_second: Option<Estimate>,
-    /// Share of the time in which it was busy.
+    /// Share of the time in which the station was busy.
     pub utilisation: Option<Estimate>,
-    /// Packets there, in the mean over time, with the one in service.
+    /// Mean number of packets in the station over time, including the one in service.
     pub queue: Option<Estimate>,
-    /// How long packets were there, in seconds.
+    /// Mean time of packets in the station, in seconds.
     pub stay_s: Option<Estimate>,
-    /// Share of packets that found no room.
+    /// Share of packets lost because the station had no room.
     pub loss: Option<Estimate>,
-    /// It holds any number of packets and gets more than it serves: what is reported depends on how long was simulated.
+    /// True if the station has no limit and receives more than it serves. Its values then depend on the length of the
+    /// simulation.
     pub overloaded: bool,
 }
 
@@ -102,7 +104,7 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// Sums replications up.
+/// Sums up the replications in `runs`.
 pub fn report(plan: &Plan, runs: &[StationsRun], confidence: Confidence) -> Report {
     let sum = Summary { runs, confidence };
     let whole: Vec<FlowTally> = runs.iter().map(total).collect();
@@ -117,7 +119,7 @@ pub fn report(plan: &Plan, runs: &[StationsRun], confidence: Confidence) -> Repo
     }
 }
 
-/// All flows of a run.
+/// Returns the sum of all flows of a run.
 fn total(run: &StationsRun) -> FlowTally {
     let mut sum = FlowTally::default();
     for flow in &run.flows {
@@ -209,8 +211,9 @@ impl Summary<'_> {
     }
 }
 
-/// Whether the replications so far say loss and mean delay of every flow, and of its packets that asked and did not, to within `relative` of them;
-/// losses below `1e-4` are near enough to none.
+/// Returns true if loss and mean delay of every flow are known to within `relative` of their value. Mean delays are
+/// checked separately for packets that asked the controller and for the others. For losses, an interval within `1e-4`
+/// is enough.
 pub fn is_sure(runs: &[StationsRun], confidence: Confidence, relative: f64) -> bool {
     const NO_LOSS: f64 = 1e-4;
     let sure = |values: Vec<f64>, floor: f64| {

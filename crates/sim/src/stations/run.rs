@@ -1,4 +1,4 @@
-//! A run: packets from station to station until the last one is there.
+//! Simulates a plan once: moves packets from station to station until the last one has arrived.
 use super::entries::Entries;
 use super::plan::{Control, Flow, Leads, Plan, Role, Stage};
 use super::station::{Came, Item, Station};
@@ -13,63 +13,63 @@ use weir_traffic::impair::Dice;
 use weir_traffic::{Flows, Generator, Stream, TrafficError};
 use weir_units::Instant;
 
-/// Events between two looks at whether to stop.
+/// Events between two checks of [`Watch::cancel`].
 const LOOK_EVERY: u64 = 1 << 16;
-/// Most packets under way on a wire; more are lost, and counted as lost by their flow.
+/// Most packets under way on a wire. Further packets are lost, and counted as lost by their flow.
 const MAX_UNDER_WAY: usize = 1 << 20;
-/// Numbers of streams of random numbers: sources first, then stations, then gates.
+/// First numbers of the streams of random numbers of stations, gates and wires. Sources start at 0.
 const STATION_STREAMS: u64 = 1 << 32;
 const GATE_STREAMS: u64 = 2 << 32;
 const WIRE_STREAMS: u64 = 3 << 32;
 
-/// What happens next to a packet.
+/// Next step of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// It comes to what is at its place on the way.
+    /// Arrives at the current stage of its path.
     Stage,
-    /// It goes on from there to the next place.
+    /// Moves on from the current stage to the next.
     Onwards,
-    /// The line of its link has sent it.
+    /// Has been sent by the line of its link.
     Sent,
-    /// It comes to its switch's data path.
+    /// Arrives at its switch's data path.
     Data,
-    /// The data path has served it.
+    /// Has been served by the data path.
     Served,
-    /// Is it to ask the controller?
+    /// Asks the controller or leaves the switch.
     Decide,
-    /// It is on its way to the controller.
+    /// Leaves the switch for the controller.
     ToController,
     Controller,
     FromController,
-    /// Its answer is at the switch.
+    /// Answer of the controller arrives at the switch.
     Out,
-    /// The bottleneck of a measured control path has served it.
+    /// Has been served by the bottleneck of a measured control path.
     Rest,
-    /// It is back from the controller.
+    /// Has returned from the controller.
     Returned,
-    /// It leaves the switch.
+    /// Leaves the switch.
     Leave,
-    /// It waits somewhere, or is there, or is lost.
+    /// Waits, has arrived at its host, or is lost.
     Over,
 }
 
-/// Parts on the agenda, in this order: sources, stations, gates, wires.
+/// State of a run. The agenda numbers its parts in this order: sources, stations, gates, wires.
 struct Run<'a> {
     plan: &'a Plan,
     agenda: Agenda,
     sources: Vec<Generator>,
-    /// By source: of which flow its packets are.
+    /// Assignment of packets to flows, by source.
     of_flows: Vec<Flows>,
-    /// By source: which flows have an entry where, if that is known.
+    /// Entries of flows at switches, by source; `None` if packets are not told apart by flow.
     entries: Vec<Option<Entries>>,
     stations: Vec<Station>,
     gates: Vec<GateQueue<Item>>,
     wires: Vec<VecDeque<(Instant, Item)>>,
-    /// What happens by chance on each wire.
+    /// Random numbers for jitter and loss, by wire.
     dice: Vec<Dice>,
     flows: Vec<FlowTally>,
     switches: Vec<SwitchTally>,
-    /// Kept to reuse its room.
+    /// Buffer for packets released by a gate, kept to reuse its memory.
     released: Vec<Item>,
     window: Window,
     packets: u64,
@@ -77,10 +77,11 @@ struct Run<'a> {
     watch: &'a Watch,
 }
 
-/// Simulates a plan once. `replication` numbers independent runs of one seed.
+/// Simulates a plan once, counting packets in `window`. `seed` and `replication` together choose the random numbers:
+/// each replication of a seed is an independent run.
 ///
 /// # Errors
-/// Traffic that cannot be as described.
+/// The described traffic is not possible.
 pub fn run(
     plan: &Plan,
     window: model::Window,
@@ -116,7 +117,7 @@ impl<'a> Run<'a> {
         let station =
             |(number, station)| Station::new(station, window, Stream::new(seed, replication, STATION_STREAMS + number));
         let gate = |(number, kind): (u64, &weir_scenario::Gate)| {
-            // Ticks and replications have nothing to do with each other.
+            // A random first tick makes the ticks of replications independent.
             let first = Stream::new(seed, replication, GATE_STREAMS + number).below(GateQueue::<Item>::every_ns(*kind));
             GateQueue::new(*kind, Instant::from_nanos(first))
         };
@@ -150,12 +151,12 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
-    /// When a flow's packet is sent, if it is.
+    /// Returns `at` if a flow's packet of this time is sent, [`Instant::FAR`] if the flow or the window has ended.
     fn in_time(&self, flow: &Flow, at: Instant) -> Instant {
         if at < flow.stop.min(self.window.end) { at } else { Instant::FAR }
     }
 
-    /// Goes on to the end; whether it was stopped before.
+    /// Handles events until none is left. Returns true if the run was cancelled before.
     fn go_on(&mut self) -> bool {
         let stations = self.sources.len();
         let gates = stations + self.stations.len();
@@ -194,7 +195,7 @@ impl<'a> Run<'a> {
         self.watch.cancel.load(Ordering::Relaxed)
     }
 
-    /// A host sends a packet.
+    /// Sends a packet of a host's flow and schedules the next one.
     #[inline]
     fn make(&mut self, number: usize, now: Instant) {
         let flow = &self.plan.flows[number];
@@ -224,7 +225,7 @@ impl<'a> Run<'a> {
         self.follow(item, Step::Stage, now);
     }
 
-    /// Packets waited long enough at a gate: in front of a data path, or behind it.
+    /// Releases packets from a gate in front of a data path or behind it.
     fn release(&mut self, part: usize, gate: usize, now: Instant) {
         let mut released = std::mem::take(&mut self.released);
         released.extend(std::iter::from_fn(|| self.gates[gate].take(now)).map(|(_, item)| item));
@@ -236,7 +237,7 @@ impl<'a> Run<'a> {
         self.released = released;
     }
 
-    /// A packet is at the end of a wire.
+    /// Removes the packet that reaches the end of a wire and continues with it.
     fn land(&mut self, part: usize, wire: usize, now: Instant) {
         let landed = self.wires[wire].pop_front();
         self.agenda.set(part, self.wires[wire].front().map_or(Instant::FAR, |(at, _)| *at));
@@ -246,7 +247,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Follows a packet until it has to wait somewhere.
+    /// Moves a packet on until it has to wait.
     #[inline]
     fn follow(&mut self, mut item: Item, mut step: Step, now: Instant) {
         while step != Step::Over {
@@ -254,7 +255,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes one step; which one is next.
+    /// Takes one step of a packet and returns the next one.
     #[inline]
     fn take(&mut self, item: &mut Item, step: Step, now: Instant) -> Step {
         let plan = self.plan;
@@ -278,7 +279,7 @@ impl<'a> Run<'a> {
             }
             _ => {}
         }
-        // All others are at a switch.
+        // Steps from here on happen at a switch.
         let Some(switch) = self.switch_of(item) else { return Step::Over };
         let device = &plan.devices[switch];
         match step {
@@ -298,7 +299,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A packet comes to what is at its place on its way.
+    /// Brings a packet to the current stage of its path: a link, a switch, or its host at the end.
     fn stage(&mut self, item: &mut Item, now: Instant) -> Step {
         let flow = &self.plan.flows[item.flow as usize];
         match flow.way.get(usize::from(item.stage)) {
@@ -324,7 +325,7 @@ impl<'a> Run<'a> {
         Step::Over
     }
 
-    /// Whether a packet has no entry at its switch.
+    /// Returns true if the packet asks the controller: its flow has no entry at this switch, and this switch may ask.
     #[inline]
     fn is_to_ask(&self, item: &Item) -> bool {
         let lacks_entry = match &self.entries[item.flow as usize] {
@@ -345,7 +346,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The controller's answer is carried out: the entry is written, the packet goes on.
+    /// Carries out the controller's answer: writes the entry, which seizes the data path, and lets the packet
+    /// continue.
     fn returned(&mut self, switch: usize, item: &mut Item, now: Instant) -> Step {
         item.returned = true;
         if let Some(entries) = &mut self.entries[item.flow as usize] {
@@ -371,7 +373,7 @@ impl<'a> Run<'a> {
         Step::Onwards
     }
 
-    /// A packet comes to a station.
+    /// Brings a packet to a station.
     #[inline]
     fn come(&mut self, station: usize, item: &Item, now: Instant) -> Step {
         match self.stations[station].come(*item, now) {
@@ -392,7 +394,7 @@ impl<'a> Run<'a> {
         Step::Over
     }
 
-    /// A packet goes on a wire; where there is no delay it is at its other end.
+    /// Puts a packet on a wire. Returns the next step at once if the wire has no delay and no loss.
     fn send(&mut self, wire: usize, item: &Item, now: Instant) -> Step {
         let plan = self.plan.wires[wire];
         if plan.is_none() {
@@ -443,7 +445,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What is next at the end of a wire.
+/// Returns the step at the end of a wire.
 fn end_of(leads: Leads) -> Step {
     match leads {
         Leads::Onwards => Step::Onwards,
@@ -453,7 +455,8 @@ fn end_of(leads: Leads) -> Step {
     }
 }
 
-/// What is next after a station has served a packet.
+/// Returns the step after a station of this role has served a packet. `returned`: the packet is back from the
+/// controller.
 fn after(role: Role, returned: bool) -> Step {
     match role {
         Role::Line => Step::Sent,

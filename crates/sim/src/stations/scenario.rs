@@ -1,4 +1,4 @@
-//! From a scenario to its stations.
+//! Makes a plan of queueing stations of a scenario.
 use super::plan::{Control, Device, Flow, Job, Leads, LinkPlan, Plan, Role, Room, Stage, StationPlan, WirePlan};
 use crate::scenario::NotSimulated;
 use std::collections::VecDeque;
@@ -11,15 +11,15 @@ use weir_scenario::{
 use weir_traffic::{Services, TrafficError};
 use weir_units::Instant;
 
-/// Whether any device of the scenario says how long it takes.
+/// Returns true if any switch of the scenario gives service times.
 pub fn has_timing(scenario: &Scenario) -> bool {
     scenario.switches.iter().any(|switch| switch.timing.is_some())
 }
 
-/// A scenario's devices as stations. Switches that do not say how long they take, take no time.
+/// Makes a plan of a scenario's devices. Switches that give no times take no time.
 ///
 /// # Errors
-/// There is nothing to simulate, or hosts that are not joined.
+/// The scenario has no UDP traffic to simulate, a service time is wrong, or no links join two hosts of the traffic.
 pub fn plan(scenario: &Scenario) -> Result<Plan, NotSimulated> {
     let mut builder = Builder {
         plan: Plan {
@@ -45,7 +45,7 @@ pub fn plan(scenario: &Scenario) -> Result<Plan, NotSimulated> {
             builder.plan.devices.push(device);
         }
     }
-    // By host: towards its switch, and from it; then by link, in both directions.
+    // Order of links: for each host, towards its switch and back; then each link in both directions.
     for host in &scenario.hosts {
         let switch = &scenario.switches[host.switch].name;
         builder.link(&host.link, [&host.name, switch])?;
@@ -69,9 +69,9 @@ pub fn plan(scenario: &Scenario) -> Result<Plan, NotSimulated> {
 
 struct Builder {
     plan: Plan,
-    /// By switch of the scenario: its place among the devices.
+    /// Index of the device, by switch of the scenario; `None` if the switch takes no time.
     devices: Vec<Option<usize>>,
-    /// By link of the scenario: whether packets take it.
+    /// True if packets take the link, by link of the scenario.
     used: Vec<bool>,
 }
 
@@ -133,7 +133,7 @@ impl Builder {
         })
     }
 
-    /// The data path, if there is something to wait for.
+    /// Makes the data path's station; `None` if the data path takes no time.
     fn data(&mut self, switch: &Switch, timing: &SwitchTiming) -> Result<Option<usize>, NotSimulated> {
         if timing.data.is_none() && timing.write.is_zero() {
             return Ok(None);
@@ -216,7 +216,7 @@ impl Builder {
         let way = self.way(scenario, item)?;
         let is_switch = |stage: &Stage| matches!(stage, Stage::Switch(_));
         let start = Instant::ZERO + item.start;
-        // What lasts as long as the run would lasts as long as the simulation, whose time begins after a warm-up.
+        // Traffic that lasts for the whole scenario lasts for the whole simulation, whose time begins with a warm-up.
         let whole = scenario.duration.min(scenario.simulate.duration);
         self.plan.flows.push(Flow {
             from: from.to_owned(),
@@ -232,7 +232,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The shortest way from host to host.
+    /// Returns the shortest path from host to host.
     fn way(&self, scenario: &Scenario, item: &Traffic) -> Result<Vec<Stage>, NotSimulated> {
         let [from, to] = [item.from, item.to].map(|host| &scenario.hosts[host]);
         let Some(hops) = shortest(scenario, &self.used, from.switch, to.switch) else {
@@ -252,8 +252,8 @@ impl Builder {
     }
 }
 
-/// The shortest way between two switches, of equal ones that over the first links of the file: each hop's link, whether it goes from the link's
-/// second end to its first, and the switch that it leads to.
+/// Returns the shortest path between two switches; among equal ones, the path over the links that come first in the
+/// file. Each hop has the link, true if it is taken from its second end to its first, and the switch it leads to.
 fn shortest(scenario: &Scenario, used: &[bool], from: usize, to: usize) -> Option<Vec<(usize, bool, usize)>> {
     let mut came: Vec<Option<(usize, bool, usize)>> = vec![None; scenario.switches.len()];
     let mut open = VecDeque::from([from]);

@@ -1,4 +1,4 @@
-//! A server with its queue, in the middle of a run.
+//! Keeps the state of a server with its queue during a run.
 use super::plan::{Job, Role, Room, StationPlan};
 use super::tally::{StationTally, Window};
 use std::collections::VecDeque;
@@ -6,38 +6,39 @@ use std::time::Duration;
 use weir_traffic::Stream;
 use weir_units::Instant;
 
-/// Most packets that wait where the scenario has no limit; more are lost, and counted.
+/// Most packets that wait in one queue of a station, in addition to the scenario's limits. Further packets are lost
+/// and counted.
 pub const MAX_WAITING: usize = 1 << 20;
 
-/// A packet.
+/// Packet on its way.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Item {
-    /// When its host sent it.
+    /// Time at which its host sent it.
     pub(super) sent: Instant,
-    /// When it came to the switch that it is at.
+    /// Arrival time at its current switch.
     pub(super) at_switch: Instant,
-    /// When it came to the station that it is at.
+    /// Arrival time at its current station.
     pub(super) since: Instant,
     pub(super) flow: u32,
     pub(super) bytes: u32,
-    /// Its place on the flow's way.
+    /// Index of its current stage on the flow's path.
     pub(super) stage: u16,
-    /// Its flow's place among those of its time, and number in that place, where the plan has flows.
+    /// Slot of its flow among the concurrent flows, and number of the flow in that slot, if the plan has flows.
     pub(super) place: u16,
     pub(super) number: u32,
-    /// It begins a flow.
+    /// True if the packet begins a flow.
     pub(super) begins: bool,
-    /// It asks the controller at this switch.
+    /// True if the packet asks the controller at its current switch.
     pub(super) asks: bool,
-    /// It is back from there.
+    /// True if the packet is back from the controller.
     pub(super) returned: bool,
-    /// It asked at this switch or one before.
+    /// True if the packet asked at this switch or an earlier one.
     pub(super) asked: bool,
-    /// It was sent while packets count.
+    /// True if the packet was sent in the counting window.
     pub(super) counts: bool,
 }
 
-/// A server with its queue. It has one event: the end of the service under way.
+/// Server with its queue. Its only event is the end of the current service.
 pub(super) struct Station {
     pub(super) role: Role,
     jobs: [Job; 2],
@@ -45,23 +46,23 @@ pub(super) struct Station {
     queues: [VecDeque<Item>; 2],
     waiting_bytes: u64,
     current: Option<Item>,
-    /// When the service under way ends.
+    /// End of the current service.
     ends: Instant,
-    /// Until when it is seized.
+    /// Time until which the server is seized.
     seized: Instant,
-    /// What is left over of a nanosecond: times are exact in the mean.
+    /// Fraction of a nanosecond carried over to the next service, so that times are exact in the mean.
     rest_ns: f64,
     random: Stream,
     window: Window,
-    /// Until when its state is accounted for.
+    /// Time up to which busy time and queue length are accounted for.
     accounted: Instant,
     pub(super) tally: StationTally,
 }
 
-/// What became of a packet that came to a station.
+/// Outcome of a packet's arrival at a station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Came {
-    /// Its service ends then.
+    /// Service has begun and ends at this time.
     Served(Instant),
     Waits,
     Lost,
@@ -86,7 +87,7 @@ impl Station {
         }
     }
 
-    /// A packet comes.
+    /// Handles the arrival of a packet: begins its service, queues it, or loses it.
     #[inline]
     pub(super) fn come(&mut self, mut item: Item, now: Instant) -> Came {
         self.tally.came += u64::from(item.counts);
@@ -107,7 +108,7 @@ impl Station {
 
     fn has_room(&self, queue: usize, bytes: u32) -> bool {
         let waiting = self.queues[queue].len();
-        // The one in service has a place of the limit.
+        // The packet in service takes one place of the limit.
         let fits = |limit: Option<u32>| limit.is_none_or(|limit| waiting as u64 + 1 < u64::from(limit));
         waiting < MAX_WAITING
             && match self.room {
@@ -117,7 +118,7 @@ impl Station {
             }
     }
 
-    /// Begins a packet's service; when it ends.
+    /// Begins the service of a packet. Returns its end.
     #[inline]
     fn begin(&mut self, item: Item, now: Instant) -> Instant {
         let Job { services, per_byte_ns } = &self.jobs[usize::from(item.returned)];
@@ -130,7 +131,7 @@ impl Station {
         self.ends
     }
 
-    /// The service under way ends: whose it was, and when the next one's does.
+    /// Ends the current service and begins the next. Returns the served packet and the end of the next service.
     #[inline]
     pub(super) fn finish(&mut self, now: Instant) -> (Option<Item>, Instant) {
         self.account(now);
@@ -139,7 +140,7 @@ impl Station {
             self.tally.served += 1;
             self.tally.stay_ns += (now - item.since).as_nanos();
         }
-        // Those that came back are first where there are two queues.
+        // Packets that returned from the controller have priority if there are two queues.
         let next = self.queues[1].pop_front().or_else(|| self.queues[0].pop_front());
         let ends = next.map_or(Instant::FAR, |item| {
             self.waiting_bytes -= u64::from(item.bytes);
@@ -148,7 +149,8 @@ impl Station {
         (done, ends)
     }
 
-    /// Something else has the server for a while; who is served goes on afterwards. When the service under way ends then.
+    /// Seizes the server for `time`; the current service is interrupted and resumes afterwards. Returns the new end
+    /// of the current service, [`Instant::FAR`] if there is none.
     pub(super) fn seize(&mut self, now: Instant, time: Duration) -> Instant {
         self.account(now);
         self.seized = self.seized.max(now) + time;
@@ -159,7 +161,7 @@ impl Station {
         self.ends
     }
 
-    /// Adds up how long it was busy and how many were there, up to now.
+    /// Adds the busy time and the packets in the station up to `now`, within the window.
     #[inline]
     pub(super) fn account(&mut self, now: Instant) {
         let (from, to) = (self.accounted.max(self.window.begin), now.min(self.window.end));

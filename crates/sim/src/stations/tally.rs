@@ -1,70 +1,70 @@
-//! What is counted in a run.
+//! Counters of a run of stations.
 use crate::stats::Delays;
 use weir_units::Instant;
 
-/// When packets count.
+/// Time window in which packets count.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     pub(super) begin: Instant,
     pub(super) end: Instant,
 }
 
-/// Packets of a flow that were sent while they counted.
+/// Counters of a flow's packets that were sent in the window.
 #[derive(Debug, Clone, Default)]
 pub struct FlowTally {
-    /// Those sent.
+    /// Packets sent in the window.
     pub sent: u64,
-    /// Of them those that came nowhere.
+    /// Packets of these that were lost.
     pub lost: u64,
-    /// From sending to receiving: of those that asked nobody, and of those that asked the controller.
+    /// Delays from sending to receiving: of packets that did not ask the controller, and of packets that asked.
     pub delays: [Delays; 2],
 }
 
-/// Packets at a switch.
+/// Counters of packets at a switch.
 #[derive(Debug, Clone, Default)]
 pub struct SwitchTally {
-    /// Those that left it.
+    /// Packets that left the switch.
     pub passed: u64,
-    /// Of them those that had asked the controller.
+    /// Packets that asked the controller at this switch.
     pub asked: u64,
-    /// Those that had asked, or had taken longer than the scenario says is slow.
+    /// Packets that asked, or took longer than the scenario's `slow`.
     pub held_up: u64,
-    /// From coming to leaving.
+    /// Delays from arrival at the switch to departure.
     pub delays: Delays,
 }
 
-/// Packets at a station. What came and left counts packets of the window; the others are over the window's time.
+/// Counters of a station. Packet counts are of packets sent in the window; times are within the window.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StationTally {
-    /// Those that came.
+    /// Packets that arrived.
     pub came: u64,
-    /// Of them those that found no room.
+    /// Packets lost because the station had no room.
     pub lost: u64,
-    /// Those that were served.
+    /// Packets whose service has ended.
     pub served: u64,
-    /// How long these were there together.
+    /// Sum of the times of served packets in the station, in ns.
     pub stay_ns: u128,
-    /// How long it was busy.
+    /// Time in which the station was busy, in ns.
     pub busy_ns: u128,
-    /// Its packets, each with its time there.
+    /// Number of packets in the station integrated over time, in ns.
     pub number_ns: u128,
 }
 
-/// What a run measured.
+/// Results of one run.
 #[derive(Debug, Clone)]
 pub struct StationsRun {
-    /// By flow.
+    /// Counters by flow.
     pub flows: Vec<FlowTally>,
-    /// By switch that takes time.
+    /// Counters by switch that takes time.
     pub switches: Vec<SwitchTally>,
-    /// By station.
+    /// Counters by station.
     pub stations: Vec<StationTally>,
-    /// Packets made, counted or not.
+    /// Packets made, inside the counting window or not.
     pub packets: u64,
-    /// Events simulated.
+    /// Number of events simulated.
     pub events: u64,
-    /// Length of the time in which packets counted, in seconds.
+    /// Length of the counting window in seconds, whether or not the run was stopped.
     pub window_s: f64,
-    /// Whether it was stopped before its end.
+    /// True if the run was stopped before its end.
     pub partial: bool,
 }
