@@ -1,8 +1,10 @@
-//! Networks in virtual time: discrete events over the same fabric, datapath and controller as live.
+//! Simulates networks in virtual time: discrete events over the live fabric, datapath and controller code.
 //!
-//! A [`Model`] has sources, lines and fabrics that know lengths and classes; [`engine::run`] simulates it once, [`replicate()`] several
-//! times with a confidence interval, [`mod@report`] sums up; [`scenario`] makes models of scenario files. [`network`] simulates whole
-//! networks packet by packet, with hosts, flow tables and a controller. [`queue`] is the simplest system of all, for comparing with formulas.
+//! A [`Model`] has sources, lines and fabrics, and knows only lengths and classes of packets. [`engine::run`]
+//! simulates it once, [`replicate()`] several times until the results are sure enough, and [`mod@report`] sums up
+//! with confidence intervals. [`scenario`] makes models of scenario files. [`network`] simulates whole networks
+//! packet by packet, with hosts, flow tables and a controller. [`stations`] simulates devices as queueing stations.
+//! [`queue`] is a single queue with one server, for comparison with formulas.
 pub mod agenda;
 pub mod engine;
 pub mod model;

@@ -1,48 +1,48 @@
-//! One queue in front of one server: the simplest system, for comparing with formulas and with other simulators.
+//! Simulates one queue in front of one server, for comparison with formulas and with other simulators.
 use crate::agenda::Agenda;
 use crate::stats::Delays;
 use std::collections::VecDeque;
 use weir_traffic::{Arrival, Arrivals, Stream, TrafficError};
 use weir_units::Instant;
 
-/// How long customers are served.
+/// Distribution of service times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
-    /// Exponential times.
+    /// Exponentially distributed times.
     Exponential,
-    /// All alike.
+    /// Equal times for all customers.
     Fixed,
 }
 
-/// A queue: customers come by a rule, are served one by one in their order.
+/// Queue whose customers arrive by a rule and are served one by one in order of arrival.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Queue {
-    /// When they come.
+    /// Distribution of interarrival times.
     pub arrival: Arrival,
-    /// Mean customers per second.
+    /// Mean arrivals per second.
     pub per_second: f64,
-    /// How long they are served.
+    /// Distribution of service times.
     pub service: Service,
-    /// Mean customers per second that the server would serve without pause.
+    /// Mean customers per second that the server serves without pause.
     pub service_per_second: f64,
-    /// Customers in the system at most, with the one being served; who finds as many is lost. None: no limit but memory's
-    /// ([`MAX_WAITING`], counted as lost beyond).
+    /// Most customers in the system, including the one in service; a customer that arrives when the system is full is
+    /// lost. `None`: limited only by [`MAX_WAITING`], beyond which customers are lost, too.
     pub places: Option<usize>,
 }
 
-/// Most customers that wait in a queue without limit.
+/// Most customers in the system of a queue without limit.
 pub const MAX_WAITING: usize = 1 << 24;
 
-/// What was measured of a queue.
+/// Measurements of a queue.
 #[derive(Debug, Clone, Default)]
 pub struct QueueResult {
-    /// Customers that came.
+    /// Customers that arrived.
     pub arrived: u64,
-    /// Of them those that found no place.
+    /// Customers lost because the system was full.
     pub lost: u64,
-    /// From arrival to the start of service.
+    /// Times from arrival to the start of service.
     pub waits: Delays,
-    /// Events that were simulated.
+    /// Number of events simulated.
     pub events: u64,
 }
 
@@ -50,10 +50,11 @@ const COMES: usize = 0;
 const LEAVES: usize = 1;
 
 impl Queue {
-    /// Simulates until `customers` have come, after the first `warm_up`, which are not counted, and all are served.
+    /// Simulates `warm_up` customers that are not counted and then `customers` that are, until all are served. `seed`
+    /// and `replication` together choose the random numbers.
     ///
     /// # Errors
-    /// A parameter out of its limits.
+    /// A parameter is out of its limits.
     pub fn run(&self, seed: u64, replication: u64, warm_up: u64, customers: u64) -> Result<QueueResult, TrafficError> {
         let mut random = Stream::new(seed, replication, 0);
         let mut service = Stream::new(seed, replication, 1);
@@ -66,7 +67,7 @@ impl Queue {
         let places = self.places.unwrap_or(MAX_WAITING);
         let mut result = QueueResult::default();
         let mut agenda = Agenda::new(2);
-        // When who is here came, and whether they count; the first is being served.
+        // Customers in the system: arrival time and whether they count. The first is in service.
         let mut here: VecDeque<(Instant, bool)> = VecDeque::new();
         let mut to_come = warm_up.saturating_add(customers);
         agenda.set(COMES, Instant::from_nanos(arrivals.next(&mut random)));
@@ -109,7 +110,7 @@ impl Queue {
     }
 }
 
-/// A time in whole nanoseconds, right in the mean.
+/// Rounds a time in ns up or down at random, so that the mean is exact.
 fn whole(ns: f64, random: &mut Stream) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     let floor = ns as u64;
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
     use crate::stats::{Confidence, estimate};
 
-    /// Mean wait in seconds and share lost, of ten replications, each with its interval.
+    /// Returns mean wait in seconds and share lost, each with its interval's half width, of ten replications.
     fn measured(queue: &Queue) -> [(f64, f64); 2] {
         let results: Vec<_> = (0..10).map(|n| queue.run(7, n, 20_000, 60_000).unwrap()).collect();
         let over = |value: &dyn Fn(&QueueResult) -> f64| {
@@ -152,7 +153,7 @@ mod tests {
 
     #[test]
     fn agrees_with_the_formula_of_m_d_1() {
-        // Pollaczek and Khinchine.
+        // Formula of Pollaczek and Khinchine.
         let [wait, _] = measured(&queue(0.7, Service::Fixed, None));
         holds(wait, 0.7 / (2.0 * 0.3) / 1e5, "M/D/1");
     }
@@ -162,7 +163,7 @@ mod tests {
         for (rho, places) in [(0.9_f64, 5), (1.5, 8)] {
             let share = |n: i32| (1.0 - rho) * rho.powi(n) / (1.0 - rho.powi(places + 1));
             let lost = share(places);
-            // Little's law over those that wait.
+            // Little's law over waiting customers.
             let waiting: f64 = (1..=places).map(|n| f64::from(n - 1) * share(n)).sum();
             let wait = waiting / (rho * 1e5 * (1.0 - lost));
             let found = measured(&queue(rho, Service::Exponential, Some(places.unsigned_abs() as usize)));

@@ -1,32 +1,33 @@
-//! Independent runs of one model, on several threads, until their results are sure enough.
+//! Runs independent replications of a simulation on several threads until their results are sure enough.
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// How many replications there are to be.
+/// Limits on the number of replications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// At least so many.
+    /// Smallest number of replications.
     pub least: u64,
-    /// At most so many.
+    /// Largest number of replications.
     pub most: u64,
-    /// Threads that simulate.
+    /// Number of threads that simulate.
     pub threads: usize,
 }
 
-/// What was run.
+/// Results of a series of replications.
 #[derive(Debug, Clone)]
 pub struct Replications<R> {
-    /// Their results, in the order of their numbers: always 0 to some number, without gaps.
+    /// Results in order of replication number, from 0 without gaps.
     pub results: Vec<R>,
-    /// Whether the last ones were not asked for any more: it was stopped from outside.
+    /// True if a replication was stopped from outside, so that later ones are missing.
     pub stopped: bool,
 }
 
-/// Runs replications 0, 1, ... until there are enough. `run` does one; it gives nothing when it was stopped. `enough` looks at those that
-/// are done, in order and without gaps, and so decides the same whatever the number of threads and however fast each is.
+/// Runs replications 0, 1, ... until there are enough. `run` does one by its number and returns `None` if it was
+/// stopped. `enough` decides from the results so far, in order and without gaps. The decision does not depend on the
+/// number of threads or their speed.
 ///
 /// # Errors
-/// The first replication's that failed.
+/// The error of the first replication that failed.
 pub fn replicate<R: Send, E: Send>(
     plan: &Plan,
     run: impl Fn(u64) -> Result<Option<R>, E> + Sync,
@@ -61,17 +62,17 @@ pub fn replicate<R: Send, E: Send>(
     })
 }
 
-/// What became of a replication, with its number.
+/// Number and outcome of a replication.
 type Done<R, E> = (u64, Result<Option<R>, E>);
 
 struct Shared<R, E> {
     next: AtomicU64,
-    /// Those that are done and not yet looked at.
+    /// Replications that are done but not yet evaluated.
     done: Mutex<Vec<Done<R, E>>>,
     changed: Condvar,
 }
 
-/// Replications that may be done before their turn comes to be looked at: bounds what is kept.
+/// Most finished replications that wait for evaluation: bounds the memory.
 const AHEAD: u64 = 64;
 
 impl<R, E> Shared<R, E> {
@@ -103,9 +104,9 @@ impl<R, E> Shared<R, E> {
         }
     }
 
-    /// No new ones are begun; those under way go on to their end.
+    /// Stops new replications from being started. Those under way run to their end.
     fn end(&self) {
-        // Under the lock, or one that is about to wait would not hear of it.
+        // Holds the lock so that a thread about to wait does not miss the notification.
         let _done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         self.next.store(u64::MAX / 2, Ordering::Relaxed);
         self.changed.notify_all();

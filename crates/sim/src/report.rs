@@ -1,4 +1,4 @@
-//! What replications showed, summed up: by virtual switch, port and class.
+//! Sums up replications of a [`Model`](crate::Model) by virtual switch, port and class.
 use crate::engine::RunResult;
 use crate::model::Group;
 use crate::stats::{Confidence, DelaySummary, Estimate, estimate};
@@ -9,64 +9,64 @@ use std::collections::BTreeMap;
 /// Results of all replications.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// All packets together.
+    /// Row of all packets.
     pub total: Row,
-    /// By virtual switch.
+    /// Rows by virtual switch.
     pub switches: Vec<Row>,
-    /// By port.
+    /// Rows by port.
     pub ports: Vec<Row>,
-    /// By class.
+    /// Rows by class.
     pub classes: Vec<Row>,
-    /// By virtual switch, port and class, if there is more than one of two of them.
+    /// Rows by virtual switch, port and class. Empty unless at least two of the three have more than one value.
     pub groups: Vec<Row>,
 }
 
-/// Packets measured together. Estimates are over replications.
+/// Measurements of packets taken together. Estimates are over replications.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// Their virtual switch, if they have one in common.
+    /// Virtual switch, if the row is for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub switch: Option<String>,
-    /// The port that they leave by.
+    /// Port that the packets leave by, if the row is for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// Their class.
+    /// Class, if the row is for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<u8>,
-    /// Packets that arrived, of all replications.
+    /// Packets that arrived, summed over all replications.
     pub packets: u64,
     /// Share of packets that were not lost.
     pub throughput: Option<Estimate>,
-    /// The same of bytes.
+    /// Share of bytes that were not lost.
     pub throughput_bytes: Option<Estimate>,
     /// Share of packets that were lost.
     pub loss: Option<Estimate>,
-    /// Rate of the bytes that were not lost, in bits per second.
+    /// Rate of the bytes that were not lost, in bit/s.
     pub rate_bps: Option<Estimate>,
-    /// Their share of all bytes that were not lost.
+    /// Share of these packets' bytes among all bytes that were not lost.
     pub share: Option<Estimate>,
-    /// Mean delay, in seconds: from arrival to the start of transmission.
+    /// Mean delay in seconds, from arrival to the start of the last transmission.
     pub delay_s: Option<Estimate>,
-    /// The delay that half of the packets do not exceed.
+    /// Median delay in seconds.
     pub delay_p50_s: Option<Estimate>,
-    /// The delay that 99 % do not exceed.
+    /// 99th percentile of the delay in seconds.
     pub delay_p99_s: Option<Estimate>,
-    /// Delays of all replications together.
+    /// Summary of the delays of all replications together.
     pub delays: Option<DelaySummary>,
-    /// Their distribution: (upper end in seconds, packets).
+    /// Distribution of the delays: (upper end in seconds, packets).
     pub histogram: Vec<(f64, u64)>,
-    /// Packets lost by reason, of all replications.
+    /// Packets lost by reason, summed over all replications.
     pub lost: BTreeMap<&'static str, u64>,
 }
 
-/// A value of one replication's tally; `accepted_bytes` are those of all packets of the replication.
+/// Function that takes a value from one replication's tally. `accepted_bytes` counts all packets of the replication.
 type Value = fn(&Tally, window_s: f64, accepted_bytes: f64) -> Option<f64>;
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// Sums replications up.
+/// Sums up the replications in `runs`; `groups` names the tallies of each run.
 pub fn report(groups: &[Group], runs: &[RunResult], confidence: Confidence) -> Report {
     let all = rows(groups, runs, confidence, |_| Key::default());
     let by = |key: &dyn Fn(&Group) -> Key| rows(groups, runs, confidence, key);
@@ -95,7 +95,7 @@ struct Key {
     class: Option<u8>,
 }
 
-/// A row for each key, in the order of the groups.
+/// Returns a row for each distinct key, in the order of the groups.
 fn rows(groups: &[Group], runs: &[RunResult], confidence: Confidence, key: impl Fn(&Group) -> Key) -> Vec<Row> {
     let mut order: Vec<Key> = Vec::new();
     for group in groups {
@@ -149,8 +149,8 @@ fn row(key: Key, tallies: &[Tally], context: &[(f64, f64)], confidence: Confiden
     }
 }
 
-/// Whether the replications so far say loss and mean delay of every group to within `relative` of them; losses below `1e-4` are near
-/// enough to none.
+/// Returns true if loss and mean delay of every group are known to within `relative` of their value. For losses, an
+/// interval within `1e-4` is enough.
 pub fn is_sure(runs: &[RunResult], confidence: Confidence, relative: f64) -> bool {
     const NO_LOSS: f64 = 1e-4;
     let sure = |values: Vec<f64>, floor: f64| {

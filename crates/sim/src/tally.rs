@@ -1,37 +1,37 @@
-//! What became of a group's packets in a run.
+//! Counts the packets of a group in a run.
 use crate::stats::Delays;
 use weir_fabric::{Count, DropReason};
 
-/// Reasons for which packets are lost: the fabric's, and that their line was full.
+/// Number of reasons for which packets are lost: the fabric's, and a full line.
 pub const REASONS: usize = DropReason::ALL.len() + 1;
 
-/// What became of a group's packets: those that arrived while it counted.
+/// Counters of a group's packets that arrived in the window.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    /// What arrived at the first fabric of its path.
+    /// Packets and bytes that arrived at the first fabric of their path, or were lost on the line before it.
     pub arrived: Count,
-    /// What was lost, by hop.
+    /// Packets and bytes lost, by hop.
     pub lost_at: Vec<Count>,
     /// Packets lost by reason, in the order of [`reason_name`].
     pub lost_for: [u64; REASONS],
-    /// From the arrival to the start of the last transmission.
+    /// Delays from arrival to the start of the last transmission.
     pub delays: Delays,
 }
 
-/// The name of a reason, by its place in [`Tally::lost_for`].
+/// Returns the name of a reason, by its index in [`Tally::lost_for`].
 pub fn reason_name(place: usize) -> &'static str {
     DropReason::ALL.get(place).map_or("line_full", |reason| reason.name())
 }
 
 impl Tally {
-    /// What was lost on all hops.
+    /// Returns the packets and bytes lost on all hops.
     pub fn lost(&self) -> Count {
         let mut sum = Count::default();
         self.lost_at.iter().for_each(|count| sum += *count);
         sum
     }
 
-    /// What arrived and was not lost.
+    /// Returns the packets and bytes that arrived and were not lost.
     pub fn accepted(&self) -> Count {
         let lost = self.lost();
         Count { packets: self.arrived.packets - lost.packets, bytes: self.arrived.bytes - lost.bytes }
@@ -45,7 +45,7 @@ impl Tally {
         self.lost_for[reason] += 1;
     }
 
-    /// Adds another's.
+    /// Adds the counters of `other`.
     pub fn merge(&mut self, other: &Tally) {
         self.arrived += other.arrived;
         if self.lost_at.len() < other.lost_at.len() {

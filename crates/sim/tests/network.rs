@@ -1,4 +1,4 @@
-//! Scenarios in virtual time.
+//! Tests whole scenarios in virtual time.
 use weir_emulator::{LabResult, Progress};
 use weir_scenario::Scenario;
 use weir_sim::Watch;
@@ -20,13 +20,14 @@ fn the_example_does_what_it_does_live() {
     assert!(result.passed && !result.partial, "{:#?}", result.traffic);
     let pings: Vec<_> = result.traffic.iter().filter(|item| item.kind == "ping").collect();
     assert_eq!(pings.iter().map(|item| item.received).collect::<Vec<_>>(), [10, 10, 10, 0]);
-    // There and back over a line of 100 us, and little else but for the first, which floods and asks the controller.
+    // Round trip over a link of 100 us each way. Little is added, except for the first ping, which is flooded and
+    // asks the controller.
     for rtt in pings.iter().filter_map(|item| item.rtt) {
         assert!(rtt.min_us > 200.0 && rtt.p50_us < 210.0, "{rtt:?}");
         assert!(rtt.max_us > rtt.p50_us + 100.0, "the controller takes time: {rtt:?}");
     }
     let tcp = result.traffic.iter().find(|item| item.kind == "tcp").unwrap();
-    // 96 KiB in 200 us and the time of the bytes themselves.
+    // Window of 96 KiB in a round trip of 200 us and the time of the bytes themselves.
     let goodput = tcp.goodput_bps.unwrap();
     assert!((0.4e9..1e9).contains(&goodput), "{goodput}");
     let udp = result.traffic.iter().find(|item| item.kind == "udp").unwrap();
@@ -73,7 +74,7 @@ fn what_virtual_time_cannot_give_is_refused() {
     assert!(error.contains("controllers elsewhere"), "{error}");
 }
 
-/// The example with virtual switches, with streams of a fraction of a second.
+/// Returns the example with virtual switches, with streams of a fraction of a second.
 fn two_tenants(more: &str) -> Scenario {
     let text = include_str!("../../../examples/two-tenants.toml").replace("duration = \"2s\"", "duration = \"500ms\"");
     let text = text.replace("dpid = 0x102\n", &format!("dpid = 0x102\n{more}"));
@@ -86,7 +87,8 @@ fn hosts_behind_virtual_switches_have_their_shares() {
     assert!(result.passed, "{:#?}", result.traffic);
     let received: Vec<u64> = result.traffic.iter().map(|item| item.received).collect();
     assert_eq!(received[..3], [5, 5, 0]);
-    // Both want 25 Mbit/s: three quarters and one quarter of a line of 20 are theirs, and what their buffers held at the end.
+    // Each stream offers 25 Mbit/s. Its share of the 20 Mbit/s line is three quarters or one quarter, and its buffer
+    // still holds packets at the end.
     let sent = [3, 4].map(|at: usize| result.traffic[at].sent.unwrap());
     let [gold, tin] = [0, 1].map(|at| result.traffic[3 + at].received as f64 / sent[at] as f64);
     assert!((0.58..0.72).contains(&gold) && (0.19..0.25).contains(&tin), "{gold} {tin}");
@@ -117,7 +119,7 @@ fn hosts_behind_virtual_switches_reach_whom_they_reach_live() {
 fn a_virtual_switch_ends_with_its_lifetime_and_has_no_controller_elsewhere() {
     let result = run(&two_tenants("lifetime = \"100ms\"\n"));
     let received: Vec<u64> = result.traffic.iter().map(|item| item.received).collect();
-    // Of five pings, 50 ms apart, two or three are before its end.
+    // Two or three of five pings, 50 ms apart, are sent before the lifetime ends.
     assert!(received[0] == 5 && (1..=3).contains(&received[1]), "{received:?}");
     assert!(received[3] > 0 && received[4] == 0, "{received:?}");
     let scenario = two_tenants("connect = \"tcp:127.0.0.1:6653\"\n");

@@ -1,5 +1,7 @@
-//! Stations against the simulations of the published test vectors of performance models: what two programs measured of the same system agrees
-//! within both intervals, also where the formulas between them are approximations. The vectors lie beside the project (`data/README.md` there).
+//! Compares stations with the simulations of published test vectors of performance models.
+//!
+//! Two programs' measurements of one system agree within both intervals, even where the formulas are approximations.
+//! The vectors are outside the repository (see `data/README.md` there).
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -11,10 +13,10 @@ use weir_sim::stats::{Confidence, Estimate};
 use weir_sim::{Plan, Watch, replicate};
 
 const REPLICATIONS: u64 = 8;
-/// Packets of a replication, of which a tenth are sent before they count.
+/// Packets of a replication, a tenth of them sent before the window.
 const PACKETS: f64 = 100_000.0;
 
-/// A model's parameters, and what was measured: metric, mean, half of a 95 % interval.
+/// Model, its parameters, and the measurements: metric, mean, half width of a 95 % interval.
 struct Case {
     model: String,
     params: Value,
@@ -49,7 +51,7 @@ fn exponential(rate: f64) -> String {
     format!("{{ law = 'exponential', mean = {} }}", time(1.0 / rate))
 }
 
-/// A law as the vectors write it.
+/// Returns a distribution of the vectors in a scenario's notation.
 fn law(of: &Value) -> String {
     let parameter = |at: usize| of[at].as_f64().unwrap();
     match of[0].as_str().unwrap() {
@@ -65,7 +67,7 @@ fn law(of: &Value) -> String {
     }
 }
 
-/// What the file says of the controller, of the switch, and of arrivals; none for what is no system of stations.
+/// Parts of a scenario file that describe a case: controller, switch timing, and arrivals.
 struct Described {
     controller: String,
     timing: String,
@@ -102,7 +104,7 @@ fn described(case: &Case) -> Option<Described> {
         "mahmood" => {
             poisson(served("mu_c", String::new()), format!("data = {}\nreturns = 'fifo'", exponential(of("mu_s"))))
         }
-        // The other reading tests returning packets again, which none of these switches does.
+        // The vectors' other variant examines returning packets again, which no simulated switch does.
         "jarschel" if params["variant"] == "once" => poisson(
             served("mu_c", limit("S", "buffer")),
             format!("data = {}\nreturns = 'fifo'", exponential(of("mu_s"))),
@@ -187,7 +189,7 @@ fn two_programs_measure_the_same() {
         let report = simulate(&described);
         for (metric, mean, half) in &case.measured {
             let Some(found) = found(&report, metric) else { continue };
-            // A thousandth is what percentiles are kept to.
+            // Percentiles are kept to a thousandth.
             let within = found.half_width.unwrap() + 1.5 * half + mean.abs() * 1e-3;
             let off = (found.mean - mean).abs();
             assert!(off <= within, "{} {} {metric}: {found:?}, there {mean} ± {half}", case.model, case.params);

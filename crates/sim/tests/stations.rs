@@ -1,4 +1,5 @@
-//! Stations against closed forms, and against published test vectors that another program simulated: inside both intervals together.
+//! Compares stations with closed forms and with published test vectors of another simulation, within both intervals
+//! together.
 use std::convert::Infallible;
 use weir_model::Law;
 use weir_scenario::Scenario;
@@ -10,7 +11,8 @@ use weir_sim::{Plan, Watch, replicate};
 /// Independent runs of each case.
 const REPLICATIONS: u64 = 8;
 
-/// One switch between two hosts: what is said of the controller, the switch's timing, the traffic.
+/// Returns a scenario with one switch between two hosts, with these lines for the controller, the switch's timing,
+/// the traffic and `[simulate]`.
 fn one_switch(controller: &str, timing: &str, traffic: &str, simulate: &str) -> String {
     format!(
         r#"
@@ -51,7 +53,7 @@ fn simulate(text: &str) -> (Report, Vec<StationsRun>) {
     (report(&plan, &done.results, Confidence::P99), done.results)
 }
 
-/// Whether a 99 % interval, or a thousandth, reaches the expected value give or take `margin`.
+/// Asserts that the value is within `margin`, the 99 % interval and a thousandth of the expected value.
 fn assert_near(what: &str, found: Option<Estimate>, expected: f64, margin: f64) {
     let found = found.unwrap_or_else(|| panic!("{what}: nothing measured"));
     let within = found.half_width.unwrap() + margin + expected.abs() * 1e-3;
@@ -87,7 +89,7 @@ fn a_limit_makes_it_m_m_1_k() {
     assert_near("mean", report.flows[0].all.mean_s, 0.037_970_975, 0.0);
     assert_near("loss", report.flows[0].loss, 0.023_492_857_6, 0.0);
     assert_near("p95", report.flows[0].all.p95_s, 0.101_688_825, 0.0);
-    // More than it can serve is fine with a limit.
+    // Overload is no error for a station with a limit.
     let timing = "data = { law = 'exponential', mean = '10ms' }\ndata_buffer = 200";
     let (report, _) = simulate(&one_switch("", timing, "rate = 150", "duration = '500s'\nwarm_up = '50s'"));
     assert_near("loss", report.flows[0].loss, 1.0 / 3.0, 0.0);
@@ -95,7 +97,7 @@ fn a_limit_makes_it_m_m_1_k() {
     assert!(!report.stations[0].overloaded);
 }
 
-/// Mean of M/G/1 after Pollaczek and Khinchine, and its standard deviation.
+/// Returns the mean and the standard deviation of an M/G/1 queue after Pollaczek and Khinchine.
 fn pollaczek(rate: f64, [first, second, third]: [f64; 3]) -> (f64, f64) {
     let rho = rate * first;
     let wait = rate * second / (2.0 * (1.0 - rho));
@@ -111,7 +113,7 @@ fn laws_of_service_follow_pollaczek_and_khinchine() {
         (300.0, "{ law = 'hyperexponential', share = 0.9, means = ['1ms', '10ms'] }"),
         (60.0, "{ law = 'uniform', from = '4ms', to = '16ms' }"),
         (60.0, "{ law = 'lattice', values = ['4ms', '8ms', '12ms'], probs = [0.5, 0.3, 0.2] }"),
-        // 558 bytes of payload: frames of 600 bytes, half of 1 ms.
+        // A payload of 558 bytes gives frames of 600 bytes, which take half of 1 ms.
         (900.0, "{ law = 'constant', mean = '500us', per_byte = '0.8333333us' }"),
     ] {
         let text = one_switch(
@@ -132,7 +134,7 @@ fn laws_of_service_follow_pollaczek_and_khinchine() {
     }
 }
 
-/// A controller that is a station, and returns in turn: a network of Kelly's, whose means are exact.
+/// Controller that is a station and whose packets return in order: a network of Kelly's, with exact means.
 #[test]
 fn punts_through_the_data_path_have_mahmood_s_means() {
     let controller = "service = { law = 'exponential', mean = '6.6666667ms' }";
@@ -146,12 +148,12 @@ fn punts_through_the_data_path_have_mahmood_s_means() {
     assert_near("asked", report.switches[0].asked, 0.2, 0.0);
     let controller = report.stations.iter().find(|station| station.name == "controller").unwrap();
     assert_near("controller", controller.utilisation, 100.0 / 150.0, 0.0);
-    // Also as another program simulated it, where the formula is none.
+    // Percentiles have no formula; these values are from another program's simulation.
     assert_near("p95", flow.all.p95_s, 0.033_137, 0.000_134);
     assert_near("p99", flow.all.p99_s, 0.065_221, 0.000_433);
 }
 
-/// Three switches in a row that share a controller, at each of which flows begin on two ways.
+/// Three switches in a row that share a controller; flows begin at each of them.
 #[test]
 fn switches_in_a_row_share_a_controller() {
     let host = |name: &str, switch: &str, last: u8| {
@@ -184,14 +186,14 @@ fn switches_in_a_row_share_a_controller() {
             + "[simulate]\nduration = '300s'\nwarm_up = '10s'\n"
     };
     let (report, _) = simulate(&text("hop"));
-    // Rates with returns: 330 of 600, 495 of 800, 605 of 1000; 130 of 200 at the controller.
+    // Rates including returns: 330 of 600, 495 of 800, 605 of 1000; 130 of 200 at the controller.
     let stay = [1.0 / 270.0, 1.0 / 305.0, 1.0 / 395.0];
     let controller = 1.0 / 70.0;
     let way = |from: usize| stay[from..].iter().map(|stay| 1.1 * stay + 0.1 * controller).sum::<f64>();
     for (from, flow) in report.flows.iter().enumerate() {
         assert_near(flow.from.as_ref().unwrap(), flow.all.mean_s, way(from), 0.0);
     }
-    // Whole paths: only the first switch asks.
+    // With `install = "path"` only the first switch asks.
     let (report, _) = simulate(&text("path"));
     let asked: Vec<f64> = report.switches.iter().map(|switch| switch.asked.unwrap().mean).collect();
     let expected = [0.1, 0.1 * 150.0 / 450.0, 0.1 * 100.0 / 550.0];
@@ -200,7 +202,8 @@ fn switches_in_a_row_share_a_controller() {
     }
 }
 
-/// Ticks: half a tick and what waits for its turn; exact for one packet a tick, otherwise a published vector with its simulation.
+/// Ticks: mean wait of half a tick plus the queue. Exact for one packet a tick, otherwise from a published vector's
+/// simulation.
 #[test]
 fn ticks_let_some_go_at_a_time() {
     for (rate, most, expected) in [(150.0, 1, 0.005), (600.0, 3, 0.004_215_6), (1000.0, 5, 0.003_156_2)] {
@@ -220,17 +223,18 @@ fn batches_are_pushed_when_full_or_after_their_time() {
         let (report, _) =
             simulate(&one_switch("", &timing, &format!("rate = {rate}"), "duration = '10s'\nwarm_up = '100ms'"));
         assert_near("batch", report.flows[0].all.mean_s, expected, 0.0);
-        // Three digits are kept of percentiles.
+        // Percentiles are kept to three digits.
         assert_near("batch p95", report.flows[0].all.p95_s, p95, p95 * 2e-3);
     }
-    // Two stages at light load: one time-out in the mean, and twice the variance, so a higher percentile.
+    // Two stages at light load have a mean of one time-out and twice the variance, so a higher percentile.
     let timing = "batch = { packets = 144, timeout = '2ms', stages = 2 }";
     let (report, _) = simulate(&one_switch("", timing, "rate = 1000", "duration = '20s'"));
     assert_near("two stages", report.flows[0].all.mean_s, 0.002, 0.0);
 }
 
-/// Writes of another flow seize the data path: M/G/1 with preemptive resume, as long as they come nearly at random. What asks waits for the data
-/// path, too, so the busier it is the more regular are the writes, and the shorter are the waits than the formula says.
+/// Writes of another flow seize the data path: M/G/1 with preemptive resume, if writes arrive nearly at random.
+/// Packets that ask the controller wait for the data path, too. The busier the data path, the more regular the
+/// writes, and the shorter the waits than by the formula.
 #[test]
 fn writes_interrupt_the_data_path() {
     let traffic = "rate = 5000\n[[traffic]]\nkind = 'udp'\nfrom = 'h2'\nto = 'h1'\narrival = 'poisson'\nrate = 30\nnew_flows = 1.0";
@@ -241,7 +245,7 @@ fn writes_interrupt_the_data_path() {
     let expected =
         s / (1.0 - rho_b) + (writes * write * write + rate * s * s) / (2.0 * (1.0 - rho_b) * (1.0 - rho_b - rho_d));
     assert_near("data", report.flows[0].data.mean_s, expected, 0.06 * expected);
-    // Effective share: P(V > 1 ms) of the workload of M/D/1, and those that asked.
+    // Effective share: P(V > 1 ms) of the workload of M/D/1, and the packets that asked.
     let slow = 1.0 - (1.0 - rho_b) * (writes * 0.001_f64).exp();
     assert_near("held up", report.switches[0].held_up, (5000.0 * slow + 30.0) / 5030.0, 0.002);
     assert_near("utilisation", report.stations[0].utilisation, rho_b + rho_d, 0.0);
@@ -249,13 +253,13 @@ fn writes_interrupt_the_data_path() {
 
 #[test]
 fn links_serialise_and_lose_what_does_not_fit() {
-    // 1000 bytes at 8 Mbit/s: 1 ms. Sources at a constant rate never wait; 2 ms under way on each link.
+    // A frame of 1000 bytes takes 1 ms at 8 Mbit/s. Packets at a constant rate never wait. Each link delays by 2 ms.
     let text = one_switch("", "data = '1us'", "rate = 500\npayload = '958B'", "duration = '10s'")
         .replace("arrival = \"poisson\"\n", "")
         .replace("ip = \"10.0.0.2/24\"", "ip = \"10.0.0.2/24\"\nrate = '8Mbit/s'\ndelay = '2ms'\nbuffer = '3kB'");
     let (report, _) = simulate(&text);
     assert_near("alone", report.flows[0].all.mean_s, 0.003_001, 0.0);
-    // Twice what it can take: half is lost, the others wait for three before them and the rest of one.
+    // At twice the capacity half of the packets are lost. The others wait for three packets and the rest of one.
     let (report, _) = simulate(&text.replace("rate = 500", "rate = 2000"));
     assert_near("loss", report.flows[0].loss, 0.5, 1e-3);
     let delay = report.flows[0].all.mean_s.unwrap().mean;
@@ -270,7 +274,7 @@ fn what_has_no_steady_state_says_so_and_ends() {
     let text = one_switch("", "data = '10ms'", "rate = 150", "duration = '20s'");
     let (report, runs) = simulate(&text);
     assert!(report.stations[0].overloaded);
-    // What was sent was served after the window, or it would be no mean of all.
+    // Packets sent in the window are served after it, too; otherwise the mean would not be of all packets.
     assert!(runs.iter().all(|run| run.flows[0].delays[0].count() == run.flows[0].sent));
 }
 
@@ -307,7 +311,7 @@ fn links_with_jitter_and_losses_are_drawn() {
     let (report, _) = simulate(text);
     let flow = &report.flows[0];
     assert_near("loss", flow.loss, 0.2, 0.0);
-    // Two data paths of a microsecond.
+    // Two data paths of a microsecond each.
     assert_near("mean", flow.all.mean_s, 10.002e-3, 0.0);
     assert_near("p95", flow.all.p95_s, 10.002e-3 + 0.9 * 4e-3, 0.0);
 }

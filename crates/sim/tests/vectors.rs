@@ -1,5 +1,7 @@
-//! The statistical test vectors of the virtualised crosspoint-queued switch: every value within its interval. They lie beside the
-//! project (`data/vx-README.md` there has the rules); a debug build runs fewer replications than a release build.
+//! Compares the fabric with the statistical test vectors of the virtualised crosspoint-queued switch.
+//!
+//! Every value must be within its interval. The vectors are outside the repository (`data/vx-README.md` there has the
+//! rules). A debug build runs fewer replications than a release build.
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,14 +16,14 @@ use weir_sim::{
 use weir_traffic::{Arrival, Bimodal, Offered, Size, Sizes, TwoState};
 use weir_units::{Bps, Instant};
 
-/// As the rules ask; a debug build has time for fewer, whose wider interval counts.
+/// Number of replications: ten by the rules. A debug build has time for fewer, whose wider interval counts.
 const REPLICATIONS: u64 = if cfg!(debug_assertions) { 4 } else { 10 };
 
 struct Case {
     id: String,
     kind: String,
     params: Value,
-    /// Metric, mean, half width.
+    /// Metric, mean and half width of the interval.
     expected: Vec<(String, f64, f64)>,
 }
 
@@ -63,7 +65,7 @@ fn generated(params: &Value, per_second: f64) -> Offered {
     Offered::Rule { arrival: Arrival::TwoState(TwoState { high, low, high_s }), per_second, size }
 }
 
-/// Packets per second of a whole link at a load, by the mean of the sizes.
+/// Returns the packets per second that load a whole link by `load`, from the mean size.
 fn packets_per_second(params: &Value, load: f64) -> f64 {
     let Offered::Rule { size, .. } = generated(params, 1.0) else { unreachable!("as made") };
     load * number(params, "C") / (8.0 * Sizes::new(&size).unwrap().mean())
@@ -86,7 +88,7 @@ fn intra(name: &str, quantum: f64) -> IntraDiscipline {
     }
 }
 
-/// Ports `0..inputs` that packets come in by, of which `0..outputs` they leave by.
+/// Returns the ports of a virtual switch: packets arrive on `0..inputs` and leave by `0..outputs`.
 fn ports(inputs: u16, outputs: u16, rate_out: Bps, quantum: u32) -> Vec<VirtualPort> {
     let port = |number: u16| VirtualPort {
         rate_in: if number < inputs { Bps(1) } else { Bps(0) },
@@ -97,7 +99,7 @@ fn ports(inputs: u16, outputs: u16, rate_out: Bps, quantum: u32) -> Vec<VirtualP
     (0..inputs.max(outputs)).map(port).collect()
 }
 
-/// `N` inputs, `V` virtual switches, one output.
+/// Returns a model with `N` inputs, `V` virtual switches and one output.
 fn port_model(params: &Value) -> Model {
     let rate = Bps(whole(number(params, "C")));
     let inputs = u16::try_from(whole(number(params, "N"))).unwrap();
@@ -144,7 +146,7 @@ fn port_model(params: &Value) -> Model {
     }
 }
 
-/// A virtual link over two paths from one switch to another, beside cross traffic.
+/// Returns a model of a virtual link over two paths from one switch to another, with cross traffic.
 fn split_model(params: &Value) -> Model {
     let rate = Bps(whole(number(params, "C")));
     let (vxb, add) = (whole(number(params, "vxb")), whole(number(params, "add")));
@@ -197,7 +199,7 @@ fn split_model(params: &Value) -> Model {
     }
 }
 
-/// A metric of a replication; of all groups, or of the one its name ends with.
+/// Returns a metric of a replication, of all groups or of the group that its name ends with.
 fn metric(name: &str, result: &RunResult) -> f64 {
     let (what, group) = match name.rsplit_once('_') {
         Some((what, group)) if group.parse::<usize>().is_ok() => (what, group.parse::<usize>().ok()),
@@ -223,7 +225,7 @@ fn metric(name: &str, result: &RunResult) -> f64 {
     }
 }
 
-/// Whether all values of a case are within their intervals; says those that are not.
+/// Appends to `wrong` the values of a case that are outside their intervals.
 fn judge(case: &Case, results: &[RunResult], wrong: &mut Vec<String>) {
     for (name, mean, ci95) in &case.expected {
         let of_link = |result: &RunResult| match (case.kind.as_str(), name.as_str()) {

@@ -1,20 +1,20 @@
-//! Delays, in memory that does not grow with their number.
+//! Collects delays in memory that does not grow with their number.
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Digits of percentiles that are kept.
+/// Significant digits kept of percentiles.
 const DIGITS: u8 = 3;
 
-/// Delays: their sum exactly, their distribution to three digits.
+/// Delays: exact sum, and a distribution to three significant digits.
 #[derive(Debug, Clone, Default)]
 pub struct Delays {
-    /// Made with the first sample.
+    /// Histogram of ns; made with the first sample.
     histogram: Option<Box<Histogram<u64>>>,
     sum_ns: u128,
     count: u64,
 }
 
-/// Delays in short, in seconds.
+/// Summary of delays, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "named by their statistics")]
 pub struct DelaySummary {
@@ -29,7 +29,7 @@ pub struct DelaySummary {
 }
 
 impl Delays {
-    /// Adds one.
+    /// Adds a delay in ns.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         self.sum_ns += u128::from(ns);
@@ -37,38 +37,39 @@ impl Delays {
         let histogram = self.histogram.get_or_insert_with(|| {
             Box::new(Histogram::new(DIGITS).expect("three digits are within the library's limits"))
         });
-        // Refuses only half of the largest number: 146 years.
+        // Fails only for delays of more than about 146 years.
         let _ = histogram.record(ns);
     }
 
-    /// Adds all of another.
+    /// Adds all delays of `other`.
     pub fn merge(&mut self, other: &Delays) {
         self.sum_ns += other.sum_ns;
         self.count += other.count;
         match (&mut self.histogram, &other.histogram) {
-            // Both grow as needed: nothing can be out of range.
+            // Both histograms resize themselves, so no value is out of range.
             (Some(own), Some(others)) => drop(own.add(&**others)),
             (own @ None, Some(others)) => *own = Some(others.clone()),
             (_, None) => {}
         }
     }
 
-    /// How many.
+    /// Returns the number of delays.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their mean in seconds; none without samples.
+    /// Returns the mean in seconds; `None` without samples.
     pub fn mean_s(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64 / 1e9)
     }
 
-    /// The delay, in seconds, that a share (`0.0..=1.0`) does not exceed; none without samples.
+    /// Returns the delay in seconds that a share (`0.0..=1.0`) of the samples does not exceed; `None` without
+    /// samples.
     pub fn quantile_s(&self, share: f64) -> Option<f64> {
         self.histogram.as_ref().map(|histogram| histogram.value_at_quantile(share) as f64 / 1e9)
     }
 
-    /// The same in short; none without samples.
+    /// Returns a summary; `None` without samples.
     pub fn summary(&self) -> Option<DelaySummary> {
         let histogram = self.histogram.as_ref()?;
         let quantile = |share: f64| histogram.value_at_quantile(share) as f64 / 1e9;
@@ -84,7 +85,8 @@ impl Delays {
         })
     }
 
-    /// The distribution as (upper end in seconds, samples) with ten bins for each power of ten; bins without samples are left out.
+    /// Returns the distribution as (upper end in seconds, samples), with ten bins for each power of ten. Empty bins
+    /// are left out.
     pub fn bins(&self) -> Vec<(f64, u64)> {
         let Some(histogram) = &self.histogram else { return Vec::new() };
         let mut bins: Vec<(f64, u64)> = Vec::new();

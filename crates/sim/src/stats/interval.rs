@@ -1,23 +1,23 @@
-//! Confidence intervals over independent replications.
+//! Computes confidence intervals over independent replications.
 use serde::{Deserialize, Serialize};
 
-/// How sure an interval is to hold what is estimated.
+/// Confidence level of an interval: probability that it contains the estimated value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Confidence {
-    /// 90 %.
+    /// Level of 90 %.
     #[serde(rename = "90%")]
     P90,
-    /// 95 %.
+    /// Level of 95 %.
     #[default]
     #[serde(rename = "95%")]
     P95,
-    /// 99 %.
+    /// Level of 99 %.
     #[serde(rename = "99%")]
     P99,
 }
 
 impl Confidence {
-    /// The quantile of the two-sided interval.
+    /// Returns the quantile of Student's distribution for a two-sided interval.
     fn quantile(self) -> f64 {
         match self {
             Confidence::P90 => 0.95,
@@ -27,26 +27,27 @@ impl Confidence {
     }
 }
 
-/// A mean with its interval.
+/// Mean with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
     /// Mean over the replications.
     pub mean: f64,
-    /// Half the width of its interval; none with fewer than two replications.
+    /// Half the width of the interval; `None` with fewer than two replications.
     pub half_width: Option<f64>,
-    /// Replications that had a value.
+    /// Number of replications that had a value.
     pub replications: usize,
 }
 
 impl Estimate {
-    /// Half the width over the mean; none where that says nothing.
+    /// Returns the half width divided by the mean; `None` if there is no interval, or the mean is 0 and the interval
+    /// is not.
     pub fn relative(&self) -> Option<f64> {
         let half = self.half_width?;
         if half == 0.0 { Some(0.0) } else { (self.mean != 0.0).then(|| half / self.mean.abs()) }
     }
 }
 
-/// The mean of independent replications' values, with Student's interval; none without values.
+/// Returns the mean of independent replications' values with Student's interval; `None` without values.
 pub fn estimate(values: &[f64], confidence: Confidence) -> Option<Estimate> {
     if values.is_empty() {
         return None;
@@ -60,8 +61,8 @@ pub fn estimate(values: &[f64], confidence: Confidence) -> Option<Estimate> {
     Some(Estimate { mean, half_width, replications: values.len() })
 }
 
-/// The value that a variable of Student's law with these degrees of freedom (at least 1) stays below with probability `p`, `0.5..1.0`:
-/// found by halving on the law itself, to about ten digits.
+/// Returns the `p`-quantile (`0.5..1.0`) of Student's distribution with `degrees` degrees of freedom (at least 1).
+/// Bisects the distribution function, to about ten digits.
 pub fn student_t(p: f64, degrees: usize) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while student_below(high, degrees) < p && high < 1e12 {
@@ -74,14 +75,14 @@ pub fn student_t(p: f64, degrees: usize) -> f64 {
     high
 }
 
-/// The probability that a variable of Student's law stays below `t`, for `t` not below zero: the finite sums of Abramowitz and Stegun,
-/// 26.7.3 and 26.7.4.
+/// Returns the distribution function of Student's distribution at `t` >= 0, by the finite sums 26.7.3 and 26.7.4 of
+/// Abramowitz and Stegun.
 fn student_below(t: f64, degrees: usize) -> f64 {
     let n = degrees.max(1);
     let angle = (t / (n as f64).sqrt()).atan();
     let (sine, cosine) = (angle.sin(), angle.cos());
     let squared = cosine * cosine;
-    // The sum of cos^k with products of ratios, k going in steps of two.
+    // Sum of powers of the cosine, in steps of two, with products of ratios as coefficients.
     let sum = |first: f64, from: usize| {
         let (mut term, mut sum) = (first, first);
         let mut k = from;
@@ -131,7 +132,7 @@ mod tests {
         assert_eq!(estimate(&[-1.0, 1.0], Confidence::P95).unwrap().relative(), None);
     }
 
-    /// Intervals hold the mean as often as they say.
+    /// Checks that 90 % intervals contain the mean in 90 % of the trials.
     #[test]
     fn intervals_hold_what_they_should() {
         let mut random = weir_traffic::Stream::new(1, 2, 3);

@@ -1,4 +1,4 @@
-//! What is measured in a run, and how sure it is over several.
+//! Delays measured in a run, and confidence intervals over several runs.
 mod delays;
 mod interval;
 
