@@ -1,4 +1,4 @@
-//! A port as smoltcp's device: IP packets towards the stack, Ethernet frames towards the port.
+//! Adapts a port to smoltcp's device: IP packets towards the stack, Ethernet frames towards the port.
 use super::neighbours::{ETHERNET_BYTES, Kind, Neighbours};
 use smoltcp::phy::{self, DeviceCapabilities, Medium};
 use std::collections::VecDeque;
@@ -9,12 +9,12 @@ use weir_units::Instant;
 
 /// Frames taken from the port at once.
 const BURST: usize = 64;
-/// Longest packet of a host.
+/// Longest IP packet of a host, in bytes.
 const MTU: usize = 1500;
-/// Frames that a host may have on their way to the port at once; its stack waits beyond that.
+/// Most frames of a host on their way to the port. Beyond that the stack has to wait.
 const MAX_OUTGOING: usize = 512;
 
-/// A port with the frames on their way from and to it.
+/// Port with the frames on their way from and to it.
 pub(crate) struct Device {
     pub(crate) port: Box<dyn Port>,
     neighbours: Neighbours,
@@ -22,9 +22,9 @@ pub(crate) struct Device {
     now: Instant,
     incoming: VecDeque<Frame>,
     outgoing: Vec<Frame>,
-    /// Frames the stack has read.
+    /// Frames that the stack has read, to be returned to the pool.
     spent: Vec<Frame>,
-    /// Kept to reuse its room.
+    /// Buffer for received frames, kept to reuse its memory.
     burst: Vec<Frame>,
 }
 
@@ -42,7 +42,8 @@ impl Device {
         }
     }
 
-    /// Takes a burst of frames in; whether there may be more. Work that a frame's sender left to the port is done here.
+    /// Receives a burst of frames. Returns true if there may be more. Segmentation and checksums that a frame's
+    /// sender left to the port are done here.
     pub(crate) fn receive(&mut self, now: Instant) -> Result<bool, PortError> {
         self.now = now;
         self.spent.drain(..).for_each(|frame| self.pool.give(frame));
@@ -73,17 +74,17 @@ impl Device {
         }
     }
 
-    /// Packets not sent since their receiver's Ethernet address was not found out.
+    /// Returns the number of packets not sent because the Ethernet address of their receiver is not known.
     pub(crate) fn unresolved(&self) -> u64 {
         self.neighbours.unresolved()
     }
 
-    /// When to be called again at the latest, if no frame comes.
+    /// Returns the latest time for the next call if no frame arrives.
     pub(crate) fn next_wake(&self) -> Option<Instant> {
         self.port.next_wake().into_iter().chain(self.neighbours.next_wake()).min()
     }
 
-    /// Sends what the stack has made.
+    /// Sends the frames that the stack has made.
     pub(crate) fn flush(&mut self, now: Instant) -> Result<(), PortError> {
         if self.outgoing.is_empty() { Ok(()) } else { self.port.transmit(now, &mut self.pool, &mut self.outgoing) }
     }
@@ -113,7 +114,7 @@ impl phy::Device for Device {
     }
 }
 
-/// A frame for the stack.
+/// Frame for the stack.
 pub(crate) struct Received<'a> {
     frame: Frame,
     spent: &'a mut Vec<Frame>,

@@ -1,4 +1,4 @@
-//! Threads that drive hosts.
+//! Runs threads that drive hosts.
 use super::{Finished, Host};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::io;
@@ -11,7 +11,7 @@ use weir_port::event::{EventFd, wait_any};
 use weir_scenario::Scenario;
 use weir_units::{Clock, Instant, SystemClock};
 
-/// Threads of hosts at most: more would take time from the switches.
+/// Most threads of hosts: more would take processor time from the switches.
 const MAX_THREADS: usize = 4;
 
 /// Hosts on running threads.
@@ -26,15 +26,18 @@ struct Engine {
 }
 
 enum Command {
-    /// Traffic begins now.
+    /// Begins the traffic at this time.
     Start(Arc<Scenario>, Instant),
     /// Ends the thread.
     Stop,
 }
 
 impl Engines {
-    /// Spreads `hosts` over threads and starts them; indices of items of traffic that were sent to their end come out of
-    /// `done`.
+    /// Spreads `hosts` over threads and starts them. The threads send to `done` the index of each item of traffic
+    /// that has been sent completely.
+    ///
+    /// # Errors
+    /// The system refuses a thread or a descriptor.
     pub(crate) fn start(hosts: Vec<Host>, clock: SystemClock, done: &Sender<usize>) -> io::Result<Engines> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let count = hosts.len().min(cores).clamp(1, MAX_THREADS);
@@ -42,7 +45,7 @@ impl Engines {
         for (index, host) in hosts.into_iter().enumerate() {
             shares[index % count].push((index, host));
         }
-        // Should a thread not start, those before it are stopped by the drop.
+        // If a thread does not start, dropping `engines` stops those before it.
         let mut engines = Engines { threads: Vec::new() };
         for (number, hosts) in shares.into_iter().enumerate() {
             engines.threads.push(Engine::start(number, hosts, clock, done.clone())?);
@@ -50,14 +53,15 @@ impl Engines {
         Ok(engines)
     }
 
-    /// Begins the scenario's traffic.
+    /// Begins the scenario's traffic at time `start`.
     pub(crate) fn begin(&self, scenario: &Arc<Scenario>, start: Instant) {
         for engine in &self.threads {
             engine.tell(Command::Start(Arc::clone(scenario), start));
         }
     }
 
-    /// Ends the threads; what is left of each host, by its index. A thread that panicked gives nothing and is reported.
+    /// Ends the threads. Returns the results of each host with its index. Results of a thread that panicked are lost,
+    /// which is logged.
     pub(crate) fn stop(&mut self) -> Vec<(usize, Finished)> {
         self.threads.drain(..).flat_map(Engine::stop).collect()
     }
@@ -82,7 +86,7 @@ impl Engine {
     }
 
     fn tell(&self, command: Command) {
-        // A thread that has ended is reported when it is joined.
+        // Fails if the thread has ended, which is reported when it is joined.
         let _ = self.commands.send(command);
         self.wake.signal();
     }
@@ -96,7 +100,7 @@ impl Engine {
     }
 }
 
-/// What a thread owns.
+/// State of one thread.
 struct Hosts {
     hosts: Vec<(usize, Host)>,
     clock: SystemClock,
@@ -123,14 +127,14 @@ impl Hosts {
                 next = next.min(host.poll(self.clock.now(), &mut done));
             }
             for item in done.drain(..) {
-                // Nobody listens any more: the lab is ending.
+                // Fails if the receiver is gone because the lab is ending.
                 let _ = self.done.send(item);
             }
             self.sleep(next);
         }
     }
 
-    /// Waits for a frame, an order or `until`.
+    /// Waits for a frame, a command or time `until`.
     fn sleep(&mut self, until: Instant) {
         let timeout = until.since(self.clock.now());
         let ready = self.hosts.iter_mut().any(|(_, host)| host.arm() == Ready::Now);

@@ -1,8 +1,8 @@
-//! Hosts in this process: a network stack on a port, that answers ARP, neighbour discovery and ping, and does its share of
-//! the scenario's traffic.
+//! Simulates hosts in this process: a network stack on a port that answers ARP, neighbour discovery and ping, and
+//! sends and receives its part of the scenario's traffic.
 //!
-//! The stack above Ethernet is smoltcp's. A [`Host`] has no socket, thread or clock: [`Host::poll`] is told the time, does what is due and
-//! says when to be called again. [`engine`] drives hosts on threads.
+//! The stack above Ethernet is smoltcp's. A [`Host`] has no kernel socket, thread or clock. [`Host::poll`] is given
+//! the time, handles what is due, and returns the time of the next call. [`engine`] drives hosts on threads.
 mod device;
 pub(crate) mod engine;
 mod neighbours;
@@ -23,55 +23,55 @@ use weir_scenario::{IpNet, Scenario, TrafficKind};
 use weir_traffic::{Flows, Stream};
 use weir_units::Instant;
 
-/// Most addresses of a host: what the network stack is built for.
+/// Most addresses of a host: the network stack's compiled-in limit.
 pub const MAX_ADDRESSES: usize = 8;
-/// Port of the first item of traffic at its receiver; the others follow.
+/// Server port of the first item of traffic; items after it have the following ports.
 const FIRST_SERVER_PORT: u16 = 5001;
-/// Port of the first item of traffic at its sender.
+/// Client port of the first item of traffic; items after it have the following ports.
 const FIRST_CLIENT_PORT: u16 = 40_001;
 
-/// A host.
+/// Host with its network stack on a port.
 pub struct Host {
     device: Device,
     stack: Stack,
     tasks: Vec<Running>,
-    /// There may be more frames than were taken in.
+    /// True if there may be more frames than were received.
     more: bool,
     gone: bool,
 }
 
-/// The network stack, as tasks use it.
+/// Network stack, as tasks use it.
 pub(crate) struct Stack {
     pub(crate) interface: Interface,
     pub(crate) sockets: SocketSet<'static>,
 }
 
-/// A host's share of an item of traffic.
+/// Part of a host in an item of traffic.
 pub(crate) trait Task: Send {
-    /// Does what is due.
+    /// Handles what is due.
     fn poll(&mut self, now: Instant, stack: &mut Stack) -> Next;
-    /// What was measured, at the end.
+    /// Ends the task and returns its measurements.
     fn finish(self: Box<Self>) -> Measured;
 }
 
-/// When a task acts next.
+/// Time of a task's next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// At this time, or when a frame comes.
+    /// Acts at this time, or earlier if a frame arrives.
     At(Instant),
-    /// When a frame comes.
+    /// Acts when a frame arrives.
     OnFrame,
-    /// Never again: a sender that is through.
+    /// Acts never again: the sender has finished.
     Done,
 }
 
-/// What is left of a host.
+/// Results of a host.
 pub struct Finished {
-    /// What it measured, per item of traffic.
+    /// Measurements by item of traffic.
     pub measured: Vec<(usize, Measured)>,
-    /// Its port's counters.
+    /// Counters of its port.
     pub counters: Counters,
-    /// Packets dropped since nobody answered for their receiver's address.
+    /// Packets dropped because the receiver's Ethernet address stayed unknown.
     pub unresolved: u64,
 }
 
@@ -81,19 +81,20 @@ struct Running {
     done: bool,
 }
 
-/// The ends of a task's item of traffic.
+/// Addresses and ports of a task's item of traffic.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ends {
-    /// Address that is sent to.
+    /// Address of the receiving host.
     pub(crate) remote: IpAddr,
-    /// Port that is listened on; for pings the number that tells their answers apart.
+    /// Port of the receiver; for pings the ICMP identifier.
     pub(crate) server_port: u16,
-    /// Port that is sent from.
+    /// Source port of the sender.
     pub(crate) client_port: u16,
 }
 
 impl Host {
-    /// A host on `port` with these addresses (at most [`MAX_ADDRESSES`]); `seed` makes its choices repeatable.
+    /// Returns a host on `port` with these addresses (at most [`MAX_ADDRESSES`]). `seed` makes its random choices
+    /// repeatable.
     pub fn new(port: Box<dyn Port>, mac: weir_packet::MacAddr, addresses: &[IpNet], seed: u64) -> Host {
         let mut device = Device::new(port, mac, addresses);
         let mut config = Config::new(HardwareAddress::Ip);
@@ -101,7 +102,7 @@ impl Host {
         let mut interface = Interface::new(config, &mut device, smoltcp::time::Instant::ZERO);
         interface.update_ip_addrs(|own| {
             for net in addresses.iter().take(MAX_ADDRESSES) {
-                // Cannot fail: not more than there is room for.
+                // Cannot fail: `take` leaves no more addresses than there is room for.
                 let _ = own.push(IpCidr::new(IpAddress::from(net.addr), net.prefix));
             }
         });
@@ -109,7 +110,7 @@ impl Host {
         Host { device, stack, tasks: Vec::new(), more: false, gone: false }
     }
 
-    /// Takes on this host's share of the scenario's traffic, whose times count from `start`.
+    /// Starts the parts of host number `host` in the scenario's traffic; their times count from `start`.
     pub fn start(&mut self, scenario: &Scenario, host: usize, start: Instant) {
         for (item, traffic) in scenario.traffic.iter().enumerate() {
             let offset = u16::try_from(item).unwrap_or(0);
@@ -130,8 +131,8 @@ impl Host {
         }
     }
 
-    /// Takes frames in from the port. To be followed by [`Host::poll`] with a later time, so that no frame is measured
-    /// as if it had come before it did.
+    /// Receives frames from the port. Call [`Host::poll`] afterwards with a later time, so that no frame is measured
+    /// as arriving before it did.
     pub fn receive(&mut self, now: Instant) {
         match self.device.receive(now) {
             Ok(more) => self.more = more,
@@ -139,8 +140,8 @@ impl Host {
         }
     }
 
-    /// Does what is due at `now`; items of traffic that were sent to their end go to `done`. Gives the time to be called
-    /// again, if no frame comes before.
+    /// Handles what is due at `now`. Appends to `done` the items of traffic that have been sent completely. Returns
+    /// the time of the next call if no frame arrives before.
     pub fn poll(&mut self, now: Instant, done: &mut Vec<usize>) -> Instant {
         let time = smoltcp_time(now);
         self.stack.interface.poll(time, &mut self.device, &mut self.stack.sockets);
@@ -154,7 +155,7 @@ impl Host {
         wakes.into_iter().flatten().min().unwrap_or(Instant::FAR)
     }
 
-    /// The port is gone: nothing comes any more, what is sent is lost.
+    /// Marks the port as gone: frames are no longer received, and sent ones are lost.
     fn lose(&mut self, error: &PortError) {
         self.more = false;
         if !std::mem::replace(&mut self.gone, true) {
@@ -177,29 +178,29 @@ impl Host {
         next
     }
 
-    /// Its port's counters so far.
+    /// Returns the counters of its port.
     pub fn counters(&self) -> Counters {
         self.device.port.counters()
     }
 
-    /// Ends all tasks; what each measured, and what the host dropped.
+    /// Ends all tasks. Returns their measurements and the host's drops.
     pub fn finish(self) -> Finished {
         let measured = self.tasks.into_iter().map(|running| (running.item, running.task.finish())).collect();
         Finished { measured, counters: self.device.port.counters(), unresolved: self.device.unresolved() }
     }
 
-    /// As [`Port::arm`].
+    /// Arms the port for sleeping as [`Port::arm`] does.
     pub(crate) fn arm(&mut self) -> Ready {
         if self.gone { Ready::OnDescriptor } else { self.device.port.arm() }
     }
 
-    /// As [`Port::fd`].
+    /// Returns the port's descriptor as [`Port::fd`] does; `None` if the port is gone.
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.device.port.fd().filter(|_| !self.gone)
     }
 }
 
-/// `seed` is the scenario's, with the item's number.
+/// Returns the sending task of an item. The random numbers depend on the scenario's seed and the item's number.
 fn client(
     kind: &TrafficKind,
     ends: Ends,
@@ -217,7 +218,7 @@ fn client(
     })
 }
 
-/// Pings are answered by the stack itself.
+/// Returns the receiving task of an item; `None` for pings, which the stack answers itself.
 fn server(kind: &TrafficKind, ends: Ends, stack: &mut Stack) -> Option<Box<dyn Task>> {
     match kind {
         TrafficKind::Ping { .. } => None,
@@ -226,7 +227,7 @@ fn server(kind: &TrafficKind, ends: Ends, stack: &mut Stack) -> Option<Box<dyn T
     }
 }
 
-/// smoltcp counts microseconds; a time in between is told as the one before.
+/// Converts a time to smoltcp's, rounding down to microseconds.
 fn smoltcp_time(now: Instant) -> smoltcp::time::Instant {
     smoltcp::time::Instant::from_micros(i64::try_from(now.as_nanos() / 1000).unwrap_or(i64::MAX))
 }

@@ -1,4 +1,4 @@
-//! Sending echo requests.
+//! Sends echo requests and measures round trips.
 use super::{Ends, Next, Stack, Task};
 use crate::measured::Measured;
 use smoltcp::iface::SocketHandle;
@@ -9,14 +9,14 @@ use std::net::IpAddr;
 use std::time::Duration;
 use weir_units::Instant;
 
-/// Payload of a request: when it was sent (8 bytes), its full number (8), and zeros up to what ping sends.
+/// Payload length of a request: send time (8 bytes), full number (8), and zeros up to the length that ping sends.
 const PAYLOAD_BYTES: usize = 56;
 /// Requests and answers that a socket holds.
 const QUEUE: usize = 64;
-/// How long the last answer is waited for.
+/// Time to wait for answers after the last request.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A series of echo requests.
+/// Series of echo requests.
 pub(crate) struct Ping {
     ends: Ends,
     socket: SocketHandle,
@@ -25,7 +25,7 @@ pub(crate) struct Ping {
     interval: Duration,
     /// Requests made so far.
     made: u32,
-    /// Number of the next answer that is new; older ones are counted once each in `measured`.
+    /// Numbers already answered, so that duplicate answers are not counted.
     seen: Seen,
     measured: Measured,
 }
@@ -45,8 +45,8 @@ impl Ping {
         self.begin + self.interval.saturating_mul(self.made)
     }
 
-    /// Sends a request. One that the stack has no room for (its receiver's address is not known, most likely) counts as
-    /// sent and lost, as ping counts it.
+    /// Sends a request. Like ping, counts the request as sent and lost if the stack has no room for it (most likely
+    /// because the receiver's address is unresolved).
     fn send(&mut self, now: Instant, stack: &mut Stack) {
         let number = self.made;
         self.made += 1;
@@ -56,11 +56,11 @@ impl Ping {
         payload[8..16].copy_from_slice(&u64::from(number).to_be_bytes());
         let request = self.request(stack, number, &payload);
         let socket = stack.sockets.get_mut::<icmp::Socket<'_>>(self.socket);
-        // A full queue: see above.
+        // A full queue counts as loss.
         let _ = socket.send_slice(&request, IpAddress::from(self.ends.remote));
     }
 
-    /// The ICMP message of a request.
+    /// Returns the ICMP message of a request.
     fn request(&self, stack: &Stack, number: u32, payload: &[u8]) -> Vec<u8> {
         let (ident, seq_no) = (self.ends.server_port, u16::try_from(number & 0xffff).unwrap_or(0));
         let mut bytes = vec![0; 8 + payload.len()];
@@ -83,7 +83,7 @@ impl Ping {
             if from != IpAddress::from(self.ends.remote) {
                 continue;
             }
-            // The stack has checked the message; behind its 8 bytes lies our payload.
+            // The stack has checked the message; the payload follows its 8 bytes of header.
             let Some((sent, number)) = stamp(answer.get(8..).unwrap_or_default()) else { continue };
             if self.seen.first_time(number) {
                 self.measured.answered(number, now - sent);
@@ -92,7 +92,7 @@ impl Ping {
     }
 }
 
-/// Time and number at the start of a payload.
+/// Reads send time and number from the start of a payload.
 pub(super) fn stamp(payload: &[u8]) -> Option<(Instant, u64)> {
     let (time, rest) = payload.split_first_chunk::<8>()?;
     let number = rest.first_chunk::<8>()?;
@@ -119,7 +119,7 @@ impl Task for Ping {
     }
 }
 
-/// Which numbers were seen: a bit each.
+/// Set of seen numbers, a bit for each.
 struct Seen(Vec<u64>);
 
 impl Seen {

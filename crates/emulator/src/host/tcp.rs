@@ -1,4 +1,4 @@
-//! One TCP connection that sends as fast as it can, and the end that takes it.
+//! Runs a TCP connection that sends as fast as it can, and its receiving end.
 use super::{Ends, Next, Stack, Task};
 use crate::measured::Measured;
 use smoltcp::iface::SocketHandle;
@@ -7,15 +7,16 @@ use smoltcp::wire::{IpAddress, IpEndpoint};
 use std::time::Duration;
 use weir_units::Instant;
 
-/// Bytes on their way at most: fits a link's default buffer, since the stack recovers slowly when a whole burst is lost (it
-/// has no selective acknowledgements). Over a long link it bounds the rate: 96 KiB in a round trip of 10 ms are 78 Mbit/s.
+/// Most bytes on their way. Fits a link's default buffer because the stack has no selective acknowledgements and
+/// recovers slowly if a whole burst is lost. Bounds the rate of long links: 96 KiB in a round trip of 10 ms are 78
+/// Mbit/s.
 const WINDOW_BYTES: usize = weir_scenario::native::TCP_WINDOW_BYTES;
-/// What is sent: zeros, this many at once.
+/// Payload written at once: zeros.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
-/// How long the end of the connection is waited for after its time.
+/// Time to wait for the connection's end after the item's time.
 const PATIENCE: Duration = weir_scenario::native::TCP_PATIENCE;
 
-/// The end that connects and sends.
+/// Client: connects and sends.
 pub(crate) struct Client {
     ends: Ends,
     socket: SocketHandle,
@@ -60,7 +61,7 @@ impl Task for Client {
             self.measured.problem = Some("no answer to the connection request".into());
             socket.abort();
         } else if now >= self.end + PATIENCE {
-            // What waits for a slow link after that much time is not waited for: the receiver has counted what came.
+            // Bytes still queued for a slow link are discarded: the receiver has counted those that arrived.
             socket.abort();
         }
         socket.close();
@@ -79,7 +80,7 @@ impl Task for Client {
     }
 }
 
-/// The end that listens and receives.
+/// Server: listens and receives.
 pub(crate) struct Server {
     socket: SocketHandle,
     first: Option<Instant>,

@@ -1,11 +1,11 @@
-//! Two hosts joined directly, in virtual time.
+//! Tests two hosts joined directly, in virtual time.
 use super::*;
 use std::time::Duration;
 use weir_port::memory;
 use weir_port::shaper::{Link, Shape};
 use weir_units::Bps;
 
-/// A scenario with hosts `a` and `b`, and this traffic from a to b.
+/// Returns a scenario with hosts `a` and `b` and this traffic from a to b.
 fn scenario(traffic: &str) -> Scenario {
     let text = format!(
         r#"
@@ -28,8 +28,8 @@ fn scenario(traffic: &str) -> Scenario {
     Scenario::parse(&text, "test").unwrap()
 }
 
-/// Runs the traffic over a link of this shape in both directions until `end`; gives what both ends measured together and
-/// when the sender was through.
+/// Runs the traffic over a link of this shape in both directions until `end`. Returns the measurements of both ends
+/// together, and the time at which the sender had finished.
 fn run(traffic: &str, shape: Shape, end: Duration) -> (Measured, Option<Instant>) {
     let scenario = scenario(traffic);
     let (a, b) = memory::pair(4096).unwrap();
@@ -57,7 +57,7 @@ fn run(traffic: &str, shape: Shape, end: Duration) -> (Measured, Option<Instant>
             through = Some(now);
         }
         let frames = hosts.iter_mut().any(|host| host.arm() == Ready::Now);
-        // A microsecond is the stack's step.
+        // The stack's times have a resolution of a microsecond.
         now = if frames { now } else { next.max(now + Duration::from_micros(1)) };
     }
     let mut whole = Measured::default();
@@ -76,7 +76,7 @@ fn pings_are_answered_in_twice_the_delay() {
         let (measured, through) = run(&traffic, delay(5), Duration::from_secs(3));
         assert_eq!((measured.asked, measured.sent, measured.received), (5, 5, 5), "{ipv6}");
         let rtt = measured.delays.summary().unwrap();
-        // The first also waits for the address to be resolved: another round trip.
+        // The first ping also waits for address resolution, which takes another round trip.
         assert!((rtt.p50_us - 10_000.0).abs() < 100.0, "{rtt:?}");
         assert!((rtt.max_us - 20_000.0).abs() < 200.0, "{rtt:?}");
         let through = through.unwrap();
@@ -96,7 +96,7 @@ fn a_ping_without_answer_ends_after_its_patience() {
 fn datagrams_keep_their_rate_and_carry_their_delay() {
     let traffic = "kind = \"udp\"\nrate = \"8.336Mbit/s\"\npayload = \"1000B\"\nduration = \"1s\"";
     let (measured, _) = run(traffic, delay(2), Duration::from_secs(2));
-    // A frame has 1042 bytes: 1000 in a second.
+    // A frame has 1042 bytes, so the link carries 1000 in a second.
     assert_eq!((measured.asked, measured.sent, measured.received), (1000, 1000, 1000));
     assert_eq!(measured.payload_bytes, 1_000_000);
     assert!(measured.span > Duration::from_millis(990) && measured.span < Duration::from_millis(1000));
@@ -108,7 +108,7 @@ fn tcp_fills_a_link() {
     let shape = Shape { rate: Some(Bps(20_000_000)), ..delay(1) };
     let (measured, through) = run("kind = \"tcp\"\nduration = \"2s\"", shape, Duration::from_secs(5));
     let goodput = measured.payload_bytes as f64 * 8.0 / measured.span.as_secs_f64();
-    // 1460 of 1514 bytes are payload, and a slow start costs some.
+    // Of 1514 bytes 1460 are payload, and slow start costs some time.
     assert!(goodput > 17e6 && goodput < 19.3e6, "{goodput}");
     assert_eq!(measured.problem, None);
     assert!(through.is_some());
@@ -128,7 +128,8 @@ fn datagrams_by_rule_come_as_they_are_drawn() {
         "kind = \"udp\"\nrate = 1000\narrival = \"poisson\"\nsizes = \"imix\"\nduration = \"4s\"\nnew_flows = 0.5";
     let (measured, through) = run(traffic, delay(2), Duration::from_secs(5));
     assert_eq!((measured.sent, measured.received), (measured.asked, measured.asked));
-    // Within four standard deviations of a Poisson count; frames of imix have 361.8 bytes, 42 of them headers.
+    // Within four standard deviations of a Poisson count; frames of imix have 361.8 bytes on average, 42 of them
+    // headers.
     assert!((3747..=4253).contains(&measured.sent), "{}", measured.sent);
     let mean = measured.payload_bytes as f64 / measured.received as f64;
     assert!((mean - 319.8).abs() < 30.0, "{mean}");
@@ -137,7 +138,7 @@ fn datagrams_by_rule_come_as_they_are_drawn() {
     assert_eq!((measured.sent, measured.payload_bytes), (again.sent, again.payload_bytes));
 }
 
-/// Source ports of the datagrams that a host sends, in order.
+/// Returns the source ports of the datagrams that a host sends, in order.
 fn source_ports(traffic: &str, end: Duration) -> Vec<u16> {
     use std::net::Ipv4Addr;
     let scenario = scenario(traffic);
@@ -181,7 +182,7 @@ fn flows_that_begin_have_ports_of_their_own() {
     // Within four standard deviations.
     assert!((195..=305).contains(&some.len()), "{}", some.len());
     assert!(some[1..].is_sorted());
-    // Three flows at a time, of ten packets each.
+    // Three concurrent flows of ten packets each.
     let several = source_ports(&traffic(0.1).replace("new_flows = 0.1", "flow_packets = 10\nflows = 3"), end);
     assert_eq!(several.len(), 1000);
     let mut flows = several.clone();

@@ -1,4 +1,4 @@
-//! Datagrams by rule, and counting them.
+//! Sends datagrams by rule, and counts them at the receiver.
 use super::ping::stamp;
 use super::{Ends, Next, Stack, Task};
 use crate::measured::Measured;
@@ -12,20 +12,20 @@ use weir_units::Instant;
 
 /// Datagrams that a socket holds.
 const QUEUE: usize = 256;
-/// Longest payload, see the scenario's limits.
+/// Longest payload in bytes, equal to the scenario's limit.
 const MAX_PAYLOAD: usize = 1472;
-/// How long after its end a sender that fell behind may still make up for it.
+/// Time after its end in which a sender that fell behind may still catch up.
 const CATCH_UP: Duration = Duration::from_millis(100);
-/// Most datagrams sent in one call, so that a host that fell behind still takes frames in.
+/// Most datagrams sent in one call, so that a host that fell behind still receives frames.
 const MAX_BURST: u64 = 64;
-/// What sums of fractions may be off by, as a share and in nanoseconds.
+/// Tolerance for rounding of sums of fractions, as a share and in ns.
 const ROUNDING: f64 = 1e-12;
 const ROUNDING_NS: f64 = 1e-3;
 
-/// Source ports of flows that begin on the way, one after the other: above those of items.
+/// Source ports for flows that begin during an item, in turn. They are above the items' own ports.
 const FLOW_PORTS: std::ops::RangeInclusive<u16> = 42_000..=u16::MAX;
 
-/// Sends datagrams, each with the time it was sent (8 bytes) and its number (8).
+/// Client: sends datagrams, each with its send time (8 bytes) and its number (8 bytes).
 pub(crate) struct Client {
     ends: Ends,
     socket: SocketHandle,
@@ -37,8 +37,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Sends what is `offered` from `begin` on for `duration`. Datagrams that begin a flow have a source port of their own, those after them the
-    /// same; `flows` says which do.
+    /// Returns a task that sends the `offered` datagrams from `begin` on for `duration`. `flows` assigns datagrams to
+    /// flows; each new flow has a source port of its own.
     pub(crate) fn new(
         ends: Ends,
         begin: Instant,
@@ -60,7 +60,7 @@ impl Client {
         }
     }
 
-    /// Sends one datagram; whether the stack had room for it.
+    /// Sends one datagram. Returns false if the stack had no room for it.
     fn send(&mut self, now: Instant, bytes: usize, stack: &mut Stack) -> bool {
         let payload = &mut self.payload[..bytes.clamp(16, MAX_PAYLOAD)];
         payload[..8].copy_from_slice(&now.as_nanos().to_be_bytes());
@@ -69,7 +69,8 @@ impl Client {
         stack.sockets.get_mut::<udp::Socket<'_>>(self.socket).send_slice(payload, to).is_ok()
     }
 
-    /// Gives the socket the port of the next datagram's flow; whether it could. What it was given to send has to be on its way before.
+    /// Binds the socket to the port of the next datagram's flow. Returns false if datagrams are still queued, which
+    /// have to be sent first.
     fn change_port(&mut self, stack: &mut Stack) -> bool {
         let socket = stack.sockets.get_mut::<udp::Socket<'_>>(self.socket);
         if socket.send_queue() > 0 {
@@ -83,17 +84,17 @@ impl Client {
     }
 }
 
-/// Which port datagrams are sent from.
+/// Source ports of datagrams, by flow.
 struct FlowPorts {
     flows: Flows,
     random: Stream,
-    /// By place of a flow among those of its time; the item's own until one begins there.
+    /// Port by slot among the concurrent flows; the item's own port until a flow begins in the slot.
     of_place: Vec<u16>,
-    /// The port of the flow that begins next.
+    /// Port of the flow that begins next.
     unused: u16,
-    /// The next datagram's.
+    /// Port of the next datagram.
     next: u16,
-    /// That which the socket has.
+    /// Port to which the socket is bound.
     bound: u16,
 }
 
@@ -105,7 +106,7 @@ impl FlowPorts {
         ports
     }
 
-    /// From where is the next datagram?
+    /// Draws the flow of the next datagram and sets its port.
     fn draw(&mut self) {
         let drawn = self.flows.draw(&mut self.random);
         if drawn.begins {
@@ -116,20 +117,20 @@ impl FlowPorts {
     }
 }
 
-/// When datagrams are due, however late the ones before were, and how long they are.
+/// Schedule of datagrams: due times, independent of how late earlier ones were sent, and lengths.
 struct Schedule {
     law: Law,
     begin: Instant,
     end: Instant,
     headers: u32,
-    /// The next one, with its payload.
+    /// Due time and payload bytes of the next datagram.
     next: Option<(Instant, usize)>,
-    /// Those before it, and itself.
+    /// Datagrams drawn so far, including the next.
     drawn: u64,
 }
 
 enum Law {
-    /// Alike and at equal distances: from the start on, exactly at the rate.
+    /// Equal lengths at equal distances, exactly at the rate from the start on.
     Paced {
         per_second: f64,
         bytes: u32,
@@ -144,7 +145,7 @@ impl Schedule {
             Offered::Rule { arrival: Arrival::Constant, per_second, size: Size::Fixed(bytes) } => {
                 Law::Paced { per_second: *per_second, bytes: *bytes }
             }
-            // Laws were tried when the scenario was read.
+            // Cannot fail: laws were checked when the scenario was parsed.
             other => Generator::new(other, begin, random).map_or(Law::Nothing, |made| Law::Drawn(Box::new(made))),
         };
         let mut schedule = Schedule { law, begin, end: begin + duration, headers, next: None, drawn: 0 };
@@ -152,7 +153,7 @@ impl Schedule {
         schedule
     }
 
-    /// The next datagram was sent.
+    /// Moves on to the following datagram.
     fn advance(&mut self) {
         let last = self.next.map_or(self.begin, |(due, _)| due);
         let (due, bytes) = match &mut self.law {
@@ -167,7 +168,7 @@ impl Schedule {
         self.drawn += u64::from(self.next.is_some());
     }
 
-    /// Datagrams that were to be sent until the end: of those drawn at random the ones that were drawn.
+    /// Returns the number of datagrams due until the end. Of random ones, those drawn so far.
     fn asked(&self) -> u64 {
         match self.law {
             Law::Paced { per_second, .. } => count_by(self.end - self.begin, per_second),
@@ -176,14 +177,14 @@ impl Schedule {
     }
 }
 
-/// When the datagram with this number, from 0, is due after the start: rounded up, so that a rate is not exceeded.
+/// Returns the due time, after the start, of datagram `number` (from 0). Rounded up so that the rate is not exceeded.
 fn nth(number: u64, per_second: f64) -> Duration {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
     let ns = (number as f64 * 1e9 / per_second - ROUNDING_NS).ceil() as u64;
     Duration::from_nanos(ns)
 }
 
-/// Datagrams that are due in `duration`: one at its start, then one each time.
+/// Returns the number of datagrams due in `duration`, the first at its start.
 fn count_by(duration: Duration, per_second: f64) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
     let count = (duration.as_secs_f64() * per_second * (1.0 - ROUNDING)).ceil() as u64;
@@ -202,7 +203,7 @@ impl Task for Client {
                 return Next::At(now);
             }
             if !self.send(now, bytes, stack) {
-                // The stack waits for something; what cannot be made up for until the end is reported as not sent.
+                // The stack has no room. Datagrams that cannot be sent until the end are reported as not sent.
                 return Next::At(now + Duration::from_millis(1));
             }
             self.measured.sent += 1;
@@ -218,7 +219,7 @@ impl Task for Client {
     }
 }
 
-/// Counts datagrams.
+/// Server: counts datagrams.
 pub(crate) struct Server {
     socket: SocketHandle,
     first: Option<Instant>,

@@ -1,7 +1,7 @@
-//! Who has which address on a host's link: ARP (RFC 826) and neighbour discovery (RFC 4861, addresses only).
+//! Resolves addresses on a host's link: ARP (RFC 826) and neighbour discovery (RFC 4861, addresses only).
 //!
-//! The network stack could do this itself, but knows eight neighbours at most and asks for one address a second; a
-//! scenario's server has hundreds. Frames whose receiver is not known yet wait here, as a kernel lets them.
+//! The network stack's own resolution knows at most eight neighbours and sends one request a second, but a scenario's
+//! server has hundreds of neighbours. Frames to an unresolved address wait here, as in a kernel.
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
     ArpOperation, ArpPacket, ArpRepr, EthernetAddress, Icmpv6Packet, Icmpv6Repr, IpProtocol, Ipv6Packet, Ipv6Repr,
@@ -14,15 +14,16 @@ use weir_packet::{Frame, MacAddr};
 use weir_scenario::IpNet;
 use weir_units::Instant;
 
-/// Bytes of an Ethernet header.
+/// Length of an Ethernet header in bytes.
 pub(super) const ETHERNET_BYTES: usize = 14;
-/// Most neighbours that are known or asked for, each; the one not heard of for longest makes room.
+/// Limit on known neighbours, and on addresses being resolved. A new neighbour replaces the one not heard of for
+/// longest.
 const MAX_NEIGHBOURS: usize = 4096;
-/// Most frames that wait for one address; the oldest makes room.
+/// Most frames that wait for one address; a new frame replaces the oldest.
 const MAX_WAITING: usize = 64;
-/// Time after which a neighbour that was not heard of is asked for again.
+/// Time since the last message of a neighbour after which its address is resolved again.
 const LIFETIME: Duration = Duration::from_secs(60);
-/// Time between two requests, and how many are sent before those who wait are dropped.
+/// Time between two requests, and the number of requests after which waiting frames are dropped.
 const RETRY: Duration = Duration::from_secs(1);
 const REQUESTS: u32 = 3;
 
@@ -30,14 +31,14 @@ const ARP: [u8; 2] = [0x08, 0x06];
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 
-/// A host's neighbours.
+/// Neighbours of a host.
 #[derive(Debug)]
 pub(super) struct Neighbours {
     mac: MacAddr,
     own: Vec<IpNet>,
     known: HashMap<IpAddr, Known>,
     asked: HashMap<IpAddr, Asked>,
-    /// Frames dropped since their receiver did not answer, or too many waited for it.
+    /// Frames dropped because their receiver did not answer, or too many frames waited for it.
     unresolved: u64,
 }
 
@@ -54,12 +55,12 @@ struct Asked {
     waiting: VecDeque<Frame>,
 }
 
-/// What a frame from the link is.
+/// Kind of a frame from the link.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// An IP packet for the stack, behind the Ethernet header.
+    /// IP packet for the stack, behind the Ethernet header.
     Packet,
-    /// Dealt with here, or not for this host.
+    /// Handled here, or not for this host.
     Other,
 }
 
@@ -68,17 +69,18 @@ impl Neighbours {
         Neighbours { mac, own: own.to_vec(), known: HashMap::new(), asked: HashMap::new(), unresolved: 0 }
     }
 
-    /// Frames that were not sent since their receiver's address was not found out: dropped, or waiting still.
+    /// Returns the number of frames not sent because their receiver is unresolved: dropped or still waiting.
     pub(super) fn unresolved(&self) -> u64 {
         self.unresolved + self.asked.values().map(|asked| asked.waiting.len() as u64).sum::<u64>()
     }
 
-    /// When to call [`Neighbours::retry`] next.
+    /// Returns the time at which to call [`Neighbours::retry`] next.
     pub(super) fn next_wake(&self) -> Option<Instant> {
         self.asked.values().map(|asked| asked.retry).min()
     }
 
-    /// Sends a frame that holds an IP packet behind room for an Ethernet header, now or when its receiver is known.
+    /// Sends a frame, now or when its receiver is resolved. The frame has an IP packet behind room for an Ethernet
+    /// header.
     pub(super) fn send(&mut self, now: Instant, mut frame: Frame, out: &mut Vec<Frame>) {
         let Some((to, ethertype)) = destination(frame.bytes()) else { return };
         let known = self.known.get(&to).filter(|known| now - known.heard < LIFETIME).map(|known| known.mac);
@@ -96,7 +98,7 @@ impl Neighbours {
         asked.waiting.push_back(frame);
     }
 
-    /// Asks again for addresses that were not answered in time, or gives up.
+    /// Repeats requests that were not answered in time, or drops the waiting frames after the last request.
     pub(super) fn retry(&mut self, now: Instant, out: &mut Vec<Frame>) {
         let due: Vec<IpAddr> = self.asked.iter().filter(|(_, asked)| asked.retry <= now).map(|(to, _)| *to).collect();
         for to in due {
@@ -112,10 +114,11 @@ impl Neighbours {
         }
     }
 
-    /// Looks at a frame from the link: learns from it, answers it, sends what waited for it.
+    /// Handles a frame from the link: learns its sender, answers requests, and sends frames that waited for the
+    /// sender.
     pub(super) fn receive(&mut self, now: Instant, frame: &[u8], out: &mut Vec<Frame>) -> Kind {
         let Some((header, payload)) = frame.split_at_checked(ETHERNET_BYTES) else { return Kind::Other };
-        // Own address or a group's: what else is flooded to this port is not looked at.
+        // Accepts only the own address and groups; other flooded frames are ignored.
         if header[..6] != self.mac.0 && header[0] & 1 == 0 {
             return Kind::Other;
         }
@@ -156,7 +159,7 @@ impl Neighbours {
         let message = Icmpv6Packet::new_checked(ip.payload());
         let read = |message| Icmpv6Repr::parse(&from, &to, &message, &ChecksumCapabilities::default());
         match message.and_then(read) {
-            // The hop limit shows that no router passed it on (RFC 4861, 7.1).
+            // A hop limit of 255 shows that no router forwarded the message (RFC 4861, 7.1).
             _ if ip.hop_limit() != 255 => {}
             Ok(Icmpv6Repr::Ndisc(NdiscRepr::NeighborSolicit { target_addr, lladdr }))
                 if self.is_own(target_addr.into()) =>
@@ -174,7 +177,7 @@ impl Neighbours {
         }
     }
 
-    /// Notes a neighbour and sends what waited for it.
+    /// Records a neighbour and sends the frames that waited for it.
     fn learn(&mut self, now: Instant, address: IpAddr, mac: MacAddr, out: &mut Vec<Frame>) {
         if address.is_unspecified() || address.is_multicast() || mac.is_multicast() {
             return;
@@ -193,7 +196,7 @@ impl Neighbours {
         }
     }
 
-    /// Sends a first request, if none is under way.
+    /// Sends a first request, unless one is under way.
     fn ask(&mut self, now: Instant, to: IpAddr, out: &mut Vec<Frame>) {
         if self.asked.contains_key(&to) || self.asked.len() >= MAX_NEIGHBOURS {
             return;
@@ -202,7 +205,7 @@ impl Neighbours {
         out.extend(self.request(to));
     }
 
-    /// A request for an address; none if no own address is in its network.
+    /// Returns a request for an address; `None` if no own address is in its network.
     fn request(&self, to: IpAddr) -> Option<Frame> {
         let own = self.own.iter().find(|own| own.contains(to))?.addr;
         match (own, to) {
@@ -215,7 +218,7 @@ impl Neighbours {
     }
 
     fn arp_frame(&self, operation: ArpOperation, own: Ipv4Addr, to: MacAddr, to_address: Ipv4Addr) -> Frame {
-        // A request does not know what it asks for.
+        // The target's hardware address of a request is unknown.
         let target = if operation == ArpOperation::Request { MacAddr::default() } else { to };
         let repr = ArpRepr::EthernetIpv4 {
             operation,
@@ -230,7 +233,7 @@ impl Neighbours {
     }
 
     fn solicitation(&self, own: Ipv6Addr, to: Ipv6Addr) -> Frame {
-        // The solicited-node group of its last three bytes (RFC 4291, 2.7.1).
+        // Solicited-node group of the last three bytes of the address (RFC 4291, 2.7.1).
         let group = Ipv6Addr::from_bits(0xff02 << 112 | 0x01_ff00_0000 | to.to_bits() & 0xff_ffff);
         let lladdr = Some(RawHardwareAddress::from_bytes(&self.mac.0));
         let repr = NdiscRepr::NeighborSolicit { target_addr: to, lladdr };
@@ -280,7 +283,7 @@ impl Neighbours {
     }
 }
 
-/// Where the IP packet behind the Ethernet header goes, and its EtherType.
+/// Returns the destination address and the EtherType of the IP packet behind the Ethernet header.
 fn destination(frame: &[u8]) -> Option<(IpAddr, [u8; 2])> {
     let packet = frame.get(ETHERNET_BYTES..)?;
     match packet.first()? >> 4 {
@@ -290,7 +293,7 @@ fn destination(frame: &[u8]) -> Option<(IpAddr, [u8; 2])> {
     }
 }
 
-/// The Ethernet group of an IP group (RFC 1112, 6.4; RFC 2464, 7).
+/// Returns the Ethernet group address of an IP group or broadcast address (RFC 1112, 6.4; RFC 2464, 7).
 fn group_mac(to: IpAddr) -> Option<MacAddr> {
     match to {
         IpAddr::V4(to) if to.is_broadcast() => Some(MacAddr::BROADCAST),
@@ -306,7 +309,7 @@ fn group_mac(to: IpAddr) -> Option<MacAddr> {
     }
 }
 
-/// Whether an IPv6 packet is a neighbour solicitation or advertisement.
+/// Returns true if an IPv6 packet is a neighbour solicitation or advertisement.
 fn is_discovery(packet: &[u8]) -> bool {
     packet.get(6) == Some(&58) && matches!(packet.get(40), Some(135 | 136))
 }

@@ -5,7 +5,7 @@ fn neighbours(number: u8) -> Neighbours {
     Neighbours::new(MacAddr([2, 0, 0, 0, 0, number]), &own)
 }
 
-/// A frame with an IP header to this address, and room for an Ethernet header.
+/// Returns a frame with an IP header to this address behind room for an Ethernet header.
 fn packet(to: &str) -> Frame {
     let mut bytes = [0; 60];
     match to.parse().unwrap() {
@@ -39,7 +39,7 @@ fn an_address_is_asked_for_and_what_waited_is_sent() {
         assert_eq!(sent.len(), 2, "{to}");
         assert_eq!(sent[0].bytes()[..12], [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
         assert_eq!(b.receive(NOW, sent[0].bytes(), &mut Vec::new()), Kind::Packet);
-        // The one who was asked knows who asked.
+        // A request also makes its sender known to the receiver.
         let mut back = Vec::new();
         b.send(NOW, packet(&to.replace('2', "1")), &mut back);
         assert_eq!(back[0].bytes()[..6], [2, 0, 0, 0, 0, 1]);
