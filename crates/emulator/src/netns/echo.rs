@@ -1,5 +1,5 @@
-//! Pings from and to all hosts of a lab, sent by this process by sockets within their namespaces: starting a program for each would take
-//! longer than the pings.
+//! Pings between all hosts of a lab from this process, by sockets inside their namespaces. Starting a program for
+//! each ping would take longer than the pings.
 use crate::Cancel;
 use crate::lab::TELL_EVERY;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,27 +16,27 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 use weir_units::{Clock, Instant, SystemClock};
 
-/// Pings under way at most, of all hosts together.
+/// Most pings under way, of all hosts together.
 const UNDER_WAY: usize = 64;
-/// The same of one host.
+/// Most pings under way of one host.
 const OF_ONE: usize = 2;
-/// How long is waited for an answer before it is looked whether to stop.
+/// Longest wait for an answer before time-outs and cancellation are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Types of echo requests and replies: RFC 792, RFC 4443.
+/// ICMP types of echo request and reply, for IPv4 (RFC 792) and IPv6 (RFC 4443).
 const TYPES: [[u8; 2]; 2] = [[8, 0], [128, 129]];
-/// Type, code, checksum, identifier and number.
+/// Bytes of type, code, checksum, identifier and sequence number.
 const HEADER: usize = 8;
-/// Behind the header: the place of the ping among all.
+/// Bytes of a message: the header, and the ping's index among all pings.
 const LENGTH: usize = HEADER + 8;
 
-/// A ping to be sent, from a host by its place.
+/// Ping to be sent by a host, given by its index.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ping {
     pub(crate) from: usize,
     pub(crate) to: IpAddr,
 }
 
-/// Sockets of all hosts, for both versions of IP where the host has them.
+/// Raw ICMP sockets of all hosts, for IPv4 and IPv6 where the kernel has them.
 pub(crate) struct Pinger {
     sockets: Vec<[Option<OwnedFd>; 2]>,
     identifier: u16,
@@ -48,7 +48,8 @@ impl Pinger {
     /// # Errors
     /// The system refuses.
     pub(crate) fn open(namespaces: &[String]) -> io::Result<Pinger> {
-        // A thread of its own goes through the namespaces, and ends in the last: the sockets stay where they were opened.
+        // A thread enters the namespaces one after another and ends in the last. The sockets stay in the namespaces
+        // in which they were opened.
         let open = || namespaces.iter().map(|name| open_in(name)).collect::<io::Result<Vec<_>>>();
         let sockets = std::thread::scope(|scope| scope.spawn(open).join());
         let sockets = sockets.unwrap_or_else(|_| Err(io::Error::other("the thread that opens sockets panicked")))?;
@@ -56,8 +57,9 @@ impl Pinger {
         Ok(Pinger { sockets, identifier })
     }
 
-    /// Sends all pings, a number of them at a time, and waits for their answers, each no longer than `timeout`. How long each took; none without an
-    /// answer. `tell` is told every now and then how many are through, and since when it has been going on.
+    /// Sends all pings, some of them at a time, and waits for each answer for at most `timeout`. Returns the time
+    /// each took; `None` without an answer. Calls `tell` regularly with the number of finished pings and the time
+    /// since the start.
     pub(crate) fn run(
         &self,
         pings: &[Ping],
@@ -94,7 +96,7 @@ impl Pinger {
         round.took
     }
 
-    /// What cannot be sent (no route) is not answered: that is what the sender finds.
+    /// Sends a ping. A ping that cannot be sent (no route) counts as not answered.
     fn send(&self, ping: &Ping, place: usize) {
         let v6 = ping.to.is_ipv6();
         let Some(socket) = &self.sockets[ping.from][usize::from(v6)] else { return };
@@ -105,7 +107,7 @@ impl Pinger {
         bytes[6..8].copy_from_slice(&number[6..]);
         bytes[HEADER..].copy_from_slice(&number);
         if !v6 {
-            // Of version 6 the kernel works it out.
+            // For IPv6 the kernel computes the checksum.
             let sum = checksum(&bytes);
             bytes[2..4].copy_from_slice(&sum.to_be_bytes());
         }
@@ -114,7 +116,7 @@ impl Pinger {
         }
     }
 
-    /// Waits until something comes or a ping's time is over; the hosts to which something came.
+    /// Waits until a packet arrives or the next check is due. Returns the hosts that have received something.
     fn wait(&self, round: &Round<'_>) -> Vec<usize> {
         let mut hosts: Vec<usize> = round.under_way.iter().map(|(place, _)| round.pings[*place].from).collect();
         hosts.sort_unstable();
@@ -133,7 +135,7 @@ impl Pinger {
         ready
     }
 
-    /// Takes what came to a host.
+    /// Receives the packets of a host and records the answers.
     fn receive(&self, host: usize, round: &mut Round<'_>, clock: SystemClock) {
         for (v6, socket) in [false, true].into_iter().zip(&self.sockets[host]) {
             let Some(socket) = socket else { continue };
@@ -146,7 +148,7 @@ impl Pinger {
         }
     }
 
-    /// The place of the ping that a packet answers, if it does.
+    /// Returns the index of the ping that a packet answers, if it answers one.
     fn answered(&self, packet: &[u8], v6: bool) -> Option<usize> {
         let message = if v6 { packet } else { packet.get(usize::from(packet.first()? & 0xf) * 4..)? };
         let is_ours =
@@ -156,12 +158,12 @@ impl Pinger {
     }
 }
 
-/// Pings that are being sent and answered.
+/// State of the pings being sent and answered.
 struct Round<'a> {
     pings: &'a [Ping],
     timeout: Duration,
     waiting: VecDeque<usize>,
-    /// With the time at which each was sent.
+    /// Index and send time of each.
     under_way: Vec<(usize, Instant)>,
     took: Vec<Option<Duration>>,
 }
@@ -171,12 +173,12 @@ impl Round<'_> {
         self.waiting.is_empty() && self.under_way.is_empty()
     }
 
-    /// Pings that were answered or given up.
+    /// Returns the number of pings that were answered or timed out.
     fn through(&self) -> usize {
         self.pings.len() - self.waiting.len() - self.under_way.len()
     }
 
-    /// The next ping that may be sent.
+    /// Removes and returns the next ping that may be sent.
     fn next(&mut self) -> Option<usize> {
         if self.under_way.len() >= UNDER_WAY {
             return None;
@@ -190,7 +192,8 @@ impl Round<'_> {
         self.under_way.retain(|(_, sent)| now.since(*sent) < self.timeout);
     }
 
-    /// Only by the host that sent it: a number in another's answer is another lab's, or made up.
+    /// Records an answer. Accepts it only at the host that sent the ping, because other packets with its number are
+    /// forged or of another lab.
     fn answered(&mut self, place: usize, host: usize, now: Instant) {
         let is_meant = |(other, _): &(usize, Instant)| *other == place && self.pings[place].from == host;
         if let Some(at) = self.under_way.iter().position(is_meant) {
@@ -205,14 +208,14 @@ fn open_in(namespace: &str) -> io::Result<[Option<OwnedFd>; 2]> {
     move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
     let raw = |family, protocol| match socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, Some(protocol)) {
         Ok(socket) => Ok(Some(socket)),
-        // A kernel without this version of IP.
+        // The kernel does not have this version of IP.
         Err(Errno::AFNOSUPPORT) => Ok(None),
         Err(error) => Err(io::Error::from(error)),
     };
     Ok([raw(AddressFamily::INET, ipproto::ICMP)?, raw(AddressFamily::INET6, ipproto::ICMPV6)?])
 }
 
-/// The Internet checksum (RFC 1071).
+/// Returns the Internet checksum (RFC 1071).
 fn checksum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)])));
     let mut sum: u32 = words.sum();

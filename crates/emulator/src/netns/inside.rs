@@ -1,5 +1,5 @@
-//! Setting up a host's interface from within its namespace, by messages to the kernel: a program for each host would take far longer than what it does,
-//! on a busy machine above all.
+//! Sets up a host's interfaces inside its namespace by messages to the kernel. Starting a program for each host would
+//! take far longer, above all on a busy machine.
 use super::neighbours;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
@@ -15,19 +15,20 @@ use weir_packet::MacAddr;
 use weir_port::kernel::Kernel;
 use weir_scenario::{Host, IpNet};
 
-/// The loopback interface is the first of a namespace.
+/// Index of the loopback interface, which is the first of a namespace.
 const LOOPBACK: u32 = 1;
-/// Has the kernel make up no address of version 6 by itself.
+/// Setting by which the kernel generates IPv6 addresses by itself.
 const ADDRESS_MODE: &str = "/proc/sys/net/ipv6/conf/eth0/addr_gen_mode";
-/// `IN6_ADDR_GEN_MODE_NONE`
+/// Value `IN6_ADDR_GEN_MODE_NONE`: the kernel generates no address.
 const NO_ADDRESS: &str = "1";
-/// Neighbours that the kernel is told of at once.
+/// Neighbours sent to the kernel at once.
 const AT_ONCE: usize = 256;
 
-/// Sets each host's interfaces up in its namespace, with its addresses, and those of the others if they are to be `known`. A thread of its own goes there and ends in the last.
+/// Sets up each host's interfaces in its namespace with its addresses. If `known`, also adds the addresses of the
+/// other hosts of its tenant. A thread enters the namespaces and ends in the last.
 ///
 /// # Errors
-/// The system refuses: at which host.
+/// The system refuses; the error comes with the name of the host.
 pub(super) fn set_up(hosts: &[Host], namespaces: &[String], known: bool) -> Result<(), (String, io::Error)> {
     let all = || {
         for (number, (host, name)) in hosts.iter().zip(namespaces).enumerate() {
@@ -47,7 +48,7 @@ fn one(host: &Host, namespace: &str, others: &[(IpAddr, MacAddr)]) -> io::Result
     kernel.set_up(LOOPBACK)?;
     let eth0 = name_to_index(kernel.as_fd(), "eth0")?;
     match fs::write(ADDRESS_MODE, NO_ADDRESS) {
-        // A kernel without version 6.
+        // The kernel does not have IPv6.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         written => written?,
     }
@@ -63,7 +64,7 @@ fn add_address(kernel: &mut Kernel, index: u32, net: &IpNet) -> io::Result<()> {
     address.header.family = match net.addr {
         IpAddr::V4(_) => AddressFamily::Inet,
         IpAddr::V6(_) => {
-            // Nobody else has it: it can be used at once.
+            // Skips duplicate address detection, so that the address can be used at once: no other host has it.
             address.header.flags = AddressHeaderFlags::Nodad;
             AddressFamily::Inet6
         }
@@ -72,7 +73,7 @@ fn add_address(kernel: &mut Kernel, index: u32, net: &IpNet) -> io::Result<()> {
     kernel.tell(RouteNetlinkMessage::NewAddress(address), NLM_F_CREATE | NLM_F_EXCL)
 }
 
-/// Has these addresses known for good.
+/// Adds permanent neighbour entries.
 fn add_neighbours(kernel: &mut Kernel, index: u32, others: &[(IpAddr, MacAddr)]) -> io::Result<()> {
     let neighbour = |(address, mac): &(IpAddr, MacAddr)| {
         let mut neighbour = NeighbourMessage::default();

@@ -1,4 +1,4 @@
-//! Namespaces and interfaces of labs by their names, and their removal.
+//! Finds namespaces and interfaces of labs by their names, and removes them.
 use super::programs::ip;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
@@ -7,27 +7,27 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use weir_port::interface;
 
-/// Where `ip netns` has its namespaces.
+/// Folder in which `ip netns` keeps its namespaces.
 const NAMESPACES: &str = "/run/netns";
-/// Where the numbers of groups begin in which interfaces are deleted, one for each process: far from those that people give.
+/// First number of the interface groups used for deletion, one for each process; far from numbers in common use.
 const GROUPS: u32 = 0x7000_0000;
 
-/// The namespaces of all labs, with the process that made each.
+/// Lists the namespaces of all labs with the process that made each.
 pub(crate) fn namespaces() -> impl Iterator<Item = (u32, String)> {
     entries(NAMESPACES).into_iter().filter_map(|name| Some((namespace_owner(&name)?, name)))
 }
 
-/// The interfaces of all labs here, with the process that made each.
+/// Lists the interfaces of all labs in this namespace with the process that made each.
 pub(crate) fn devices() -> impl Iterator<Item = (u32, String)> {
     interface::names().into_iter().filter_map(|name| Some((device_owner(&name)?, name)))
 }
 
-/// The process that made `weir-PID-HOST`.
+/// Returns the process that made namespace `weir-PID-HOST`.
 fn namespace_owner(name: &str) -> Option<u32> {
     name.strip_prefix("weir-")?.split_once('-')?.0.parse().ok()
 }
 
-/// The process that made `weirPIDpNUMBER`.
+/// Returns the process that made interface `weirPIDpNUMBER`.
 fn device_owner(name: &str) -> Option<u32> {
     let (pid, number) = name.strip_prefix("weir")?.split_once('p')?;
     number.parse::<u32>().ok()?;
@@ -39,16 +39,16 @@ fn entries(folder: &str) -> Vec<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-/// Deletes interfaces that are there, all at once: one by one the kernel waits each time until nobody looks at the old list any more. What could
-/// not be deleted.
+/// Deletes those of the interfaces that exist, as one group: deleted one by one, the kernel would wait each time
+/// until no reader uses the old list. Returns what could not be deleted.
 pub(crate) fn delete_devices(names: &[String]) -> Vec<String> {
-    // The kernel is asked: /sys may be that of another network namespace.
+    // Asks the kernel because /sys may show another network namespace.
     let present = interface::names();
     let there: Vec<&String> = names.iter().filter(|name| present.contains(name)).collect();
     if there.len() > 1 {
         let group = GROUPS + std::process::id();
         let lines: String = there.iter().map(|name| format!("link set dev {name} group {group}\n")).collect();
-        // Whatever fails here is deleted by itself below.
+        // Interfaces that are left after a failure are deleted one by one below.
         let _ = ip(&["-force", "-batch", "-"], &lines)
             .and_then(|()| ip(&["link", "delete", "group", &group.to_string()], ""));
     }
@@ -58,13 +58,14 @@ pub(crate) fn delete_devices(names: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Ends the processes in namespaces that are there, and deletes these; without both a namespace lives on. What could not be deleted.
+/// Kills the processes in those of the namespaces that exist, and deletes the namespaces; a namespace with processes
+/// would live on. Returns what could not be deleted.
 pub(crate) fn delete_namespaces(names: &[String]) -> Vec<String> {
     let there: Vec<&String> = names.iter().filter(|name| Path::new(NAMESPACES).join(name).exists()).collect();
     kill_inside(&there);
     let lines: String = there.iter().map(|name| format!("netns delete {name}\n")).collect();
     if !lines.is_empty() {
-        // Whatever fails here is tried again by itself below.
+        // Namespaces that are left after a failure are deleted one by one below.
         let _ = ip(&["-force", "-batch", "-"], &lines);
     }
     let left = there.into_iter().filter(|name| Path::new(NAMESPACES).join(name).exists());
@@ -72,7 +73,7 @@ pub(crate) fn delete_namespaces(names: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Kills the processes in these namespaces; one look at all processes for all of them.
+/// Kills the processes in these namespaces; reads the list of processes once for all namespaces.
 fn kill_inside(names: &[&String]) {
     let identity = |path: &Path| fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
     let inside: BTreeSet<_> = names.iter().filter_map(|name| identity(&Path::new(NAMESPACES).join(name))).collect();
@@ -80,7 +81,7 @@ fn kill_inside(names: &[&String]) {
     for pid in entries("/proc").iter().filter_map(|name| name.parse::<u32>().ok()).filter(|pid| *pid != own) {
         let is_inside = identity(Path::new(&format!("/proc/{pid}/ns/net"))).is_some_and(|at| inside.contains(&at));
         if let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| is_inside) {
-            // It may have ended meanwhile.
+            // Fails if the process has ended meanwhile.
             let _ = kill_process(process, Signal::KILL);
         }
     }

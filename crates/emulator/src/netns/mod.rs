@@ -1,7 +1,9 @@
-//! Hosts that are network namespaces, each with a veth pair to its switch, and real programs inside: ping and iperf3.
+//! Makes hosts as network namespaces, each with a veth pair to its switch, and runs real programs inside: ping and
+//! iperf3.
 //!
-//! Names hold the process id (`weir-4711-red-a`, `weir4711p0`), so that what a killed run left behind is told from what
-//! another run uses, and removed by the next or by [`crate::cleanup`]. Everything is removed when [`Hosts`] is dropped, whatever the reason.
+//! Names contain the process id (`weir-4711-red-a`, `weir4711p0`). They distinguish what a killed run left behind
+//! from what another run uses. The next run or [`crate::cleanup`] removes leftovers. Everything is removed when
+//! [`Hosts`] is dropped for any reason.
 pub(crate) mod echo;
 mod inside;
 pub(crate) mod leftovers;
@@ -27,10 +29,11 @@ use weir_port::PortSpec;
 use weir_port::shaper::{Link, LinkControl};
 use weir_scenario::{Scenario, TrafficKind};
 
-/// How long programs may take to end after they were interrupted.
+/// Longest time for programs to end after an interrupt.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Checks that the programs and the privilege are there that the scenario's hosts and traffic need, and that the programs can send it.
+/// Checks that the programs and privileges for the scenario's hosts and traffic are available, and that the programs
+/// can send the traffic.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), LabError> {
     for item in &scenario.traffic {
         let TrafficKind::Udp { offered, new_flows, .. } = &item.kind else { continue };
@@ -44,21 +47,21 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), LabError> {
     programs::check(scenario.traffic.iter().any(|item| !matches!(item.kind, TrafficKind::Ping { .. })))
 }
 
-/// Hosts as namespaces.
+/// Hosts as network namespaces.
 pub(crate) struct Hosts {
     namespaces: Namespaces,
     programs: Arc<Programs>,
     threads: Vec<JoinHandle<(usize, Measured)>>,
-    /// Their links, if these can be changed.
+    /// Controls of their links; empty if links cannot be changed.
     controls: Vec<LinkControl>,
 }
 
 impl Hosts {
-    /// Makes the scenario's hosts, which know each other's Ethernet addresses from the start if `known`; and the switches' ends of their links, which can be changed
-    /// later if `controlled`.
+    /// Makes the scenario's hosts. If `known`, they know each other's Ethernet addresses from the start. Also returns
+    /// the switches' ends of their links, which can be changed later if `controlled`.
     ///
     /// # Errors
-    /// The system refuses; nothing stays behind.
+    /// The system refuses; nothing is left behind.
     pub(crate) fn make(scenario: &Scenario, controlled: bool, known: bool) -> Result<(Hosts, SwitchPorts), LabError> {
         let namespaces = Namespaces::make(&scenario.hosts, known)?;
         let mut ports = SwitchPorts::new();
@@ -82,27 +85,27 @@ impl Hosts {
         Ok((Hosts { namespaces, programs: Arc::default(), threads: Vec::new(), controls }, ports))
     }
 
-    /// The names of their namespaces, in the scenario's order.
+    /// Returns the names of the namespaces, in the scenario's order of hosts.
     pub(crate) fn namespaces(&self) -> &[String] {
         self.namespaces.names()
     }
 
-    /// What changes their links, in the scenario's order; nothing if they cannot be changed.
+    /// Returns the controls of the links, in the scenario's order of hosts; empty if links cannot be changed.
     pub(crate) fn controls(&self) -> &[LinkControl] {
         &self.controls
     }
 
-    /// The lab's folder.
+    /// Returns the lab's folder.
     pub(crate) fn folder(&self) -> &Path {
         self.namespaces.folder()
     }
 
-    /// The programs that run for it.
+    /// Returns the registry of running programs.
     pub(crate) fn programs(&self) -> &Programs {
         &self.programs
     }
 
-    /// Ends programs of before, so that new ones can be started.
+    /// Ends the programs of a previous run, so that new ones can be started.
     pub(crate) fn forget_programs(&mut self) {
         if !self.threads.is_empty() || self.programs.is_ending() {
             self.stop();
@@ -110,7 +113,8 @@ impl Hosts {
         }
     }
 
-    /// Begins the scenario's traffic, each item on a thread that waits for its programs.
+    /// Begins the scenario's traffic, each item on a thread that waits for its programs. Sends an item's number to
+    /// `done` when it has finished.
     pub(crate) fn begin(&mut self, scenario: &Arc<Scenario>, cancel: &Cancel, done: &Sender<usize>) {
         for number in 0..scenario.traffic.len() {
             let item = traffic::Item {
@@ -124,7 +128,7 @@ impl Hosts {
             let name = format!("weir-item-{number}");
             let thread = std::thread::Builder::new().name(name).spawn(move || {
                 let measured = item.run();
-                // Nobody listens any more: the lab is ending.
+                // Fails if the receiver is gone because the lab is ending.
                 let _ = done.send(number);
                 (number, measured)
             });
@@ -135,10 +139,10 @@ impl Hosts {
         }
     }
 
-    /// Ends the programs; what each item measured.
+    /// Ends the programs. Returns the measurements of each item.
     pub(crate) fn stop(&mut self) -> Vec<(usize, Measured)> {
         self.programs.interrupt();
-        // Interrupted programs write what they have; one that does not end is made to.
+        // Interrupted programs write their results; one that does not end in time is killed.
         let mut waited = Duration::ZERO;
         const STEP: Duration = Duration::from_millis(10);
         while waited < PATIENCE && self.threads.iter().any(|thread| !thread.is_finished()) {

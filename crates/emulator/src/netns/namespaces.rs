@@ -1,4 +1,4 @@
-//! Network namespaces and veth pairs, made and removed.
+//! Makes and removes network namespaces and veth pairs.
 use super::inside;
 use super::leftovers::{delete_devices, delete_namespaces};
 use super::programs::ip;
@@ -10,10 +10,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_scenario::Host;
 
-/// Labs of one process would use the same names: they take turns.
+/// Lock that lets labs of one process take turns, because their names would collide.
 pub(super) static ONE_LAB: Mutex<()> = Mutex::new(());
 
-/// The namespaces of a lab's hosts and the switches' ends of their veth pairs, and the lab's folder; removed when dropped.
+/// Namespaces of a lab's hosts, the switches' ends of their veth pairs, and the lab's folder. All are removed when
+/// this is dropped.
 pub(super) struct Namespaces {
     names: Arc<Vec<String>>,
     devices: Vec<String>,
@@ -22,17 +23,17 @@ pub(super) struct Namespaces {
 }
 
 impl Namespaces {
-    /// Makes a namespace for each host, its interface `eth0` inside, and the other end outside. Removes what killed runs left behind first.
-    /// Hosts know each other's Ethernet addresses if `known`.
+    /// Makes for each host a namespace with interface `eth0` inside, and the other end of the pair outside. Removes
+    /// leftovers of killed runs first. If `known`, hosts know each other's Ethernet addresses.
     ///
     /// # Errors
-    /// The system refuses; nothing stays behind.
+    /// The system refuses; nothing is left behind.
     pub(super) fn make(hosts: &[Host], known: bool) -> Result<Namespaces, LabError> {
         let turn = ONE_LAB.lock().unwrap_or_else(PoisonError::into_inner);
         remove_leftovers();
         let pid = std::process::id();
         let folder = Folder::make()?;
-        // Noted before they are made, so that whatever was made is removed if something fails.
+        // Records the names before anything is made, so that on a failure the drop removes what was made.
         let names: Vec<String> = hosts.iter().map(|host| format!("weir-{pid}-{}", host.name)).collect();
         let devices = (0..hosts.len()).map(|number| format!("weir{pid}p{number}")).collect();
         let made = Namespaces { names: Arc::new(names), devices, folder, _turn: turn };
@@ -41,22 +42,22 @@ impl Namespaces {
         Ok(made)
     }
 
-    /// Their names, in the order of the hosts.
+    /// Returns the names, in the order of the hosts.
     pub(super) fn names(&self) -> &Arc<Vec<String>> {
         &self.names
     }
 
-    /// The switches' ends of their veth pairs.
+    /// Returns the switches' ends of the veth pairs.
     pub(super) fn devices(&self) -> &[String] {
         &self.devices
     }
 
-    /// The lab's folder.
+    /// Returns the lab's folder.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// All in one run of `ip`: starting it takes as long as what it does.
+    /// Makes all namespaces and pairs in one run of `ip`, because starting it takes as long as its work.
     fn make_pairs(&self, hosts: &[Host]) -> Result<(), LabError> {
         let pair = |((host, name), device): ((&Host, &String), &String)| {
             let (queues, mac) = ("numtxqueues 1 numrxqueues 1", host.mac);
@@ -77,13 +78,13 @@ impl Namespaces {
 
 impl Drop for Namespaces {
     fn drop(&mut self) {
-        // Devices first: with its namespace a pair goes too, but only some time later.
+        // Deletes devices first: deleting a namespace removes its pair, too, but only some time later.
         let problems = delete_devices(&self.devices).into_iter().chain(delete_namespaces(&self.names));
         problems.for_each(|problem| tracing::warn!("left behind: {problem}"));
     }
 }
 
-/// Sets interfaces up that belong to switches: the kernel is to say nothing on them.
+/// Sets interfaces of switches up, without IPv6 so that the kernel sends nothing on them.
 ///
 /// # Errors
 /// The system refuses.
@@ -98,7 +99,8 @@ pub(super) fn set_up_quiet(devices: &[String]) -> Result<(), LabError> {
     ip(&["-batch", "-"], &lines)
 }
 
-/// Removes what runs left behind whose process is gone. What has our own process id is a former process's: labs of this one take turns.
+/// Removes leftovers of ended processes. Leftovers with this process's id are of an earlier process with that id,
+/// because labs of this process take turns.
 pub(super) fn remove_leftovers() {
     let ours = std::process::id();
     for mut left in cleanup::leftovers() {

@@ -1,27 +1,27 @@
-//! Whether hosts ask who has an address (ARP, neighbour discovery), or know it from the start.
+//! Decides whether hosts resolve addresses (ARP, neighbour discovery) or know them from the start.
 //!
-//! The kernel keeps what was asked in one table for all namespaces together, of a size that only its owner sets: where all hosts talk to all others it is soon full,
-//! and packets wait for room in it. Entries that were there from the start do not count.
+//! The kernel keeps resolved addresses of all namespaces in one table, whose size only the initial namespace can set.
+//! If all hosts talk to all others, the table is soon full and packets wait for room. Permanent entries do not count.
 use std::fs;
 use std::net::IpAddr;
 use std::str::FromStr;
 use weir_packet::MacAddr;
 use weir_scenario::Host;
 
-/// Entries that the kernel's tables have room for, of both versions of IP.
+/// Files with the kernel's limits on resolved neighbours, for IPv4 and IPv6.
 const ROOM: [&str; 2] = ["/proc/sys/net/ipv4/neigh/default/gc_thresh3", "/proc/sys/net/ipv6/neigh/default/gc_thresh3"];
-/// What they have if it does not say.
+/// Limit assumed if the kernel does not give one.
 const USUAL_ROOM: usize = 1024;
 
-/// How hosts of a lab find each other's Ethernet addresses.
+/// Method by which hosts of a lab find each other's Ethernet addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Neighbours {
-    /// They ask, unless the kernel has no room for the answers of all.
+    /// Hosts ask, unless the kernel's table has no room for all answers.
     #[default]
     Auto,
-    /// They ask.
+    /// Hosts always ask.
     Ask,
-    /// They know them from the start, of hosts of their own tenant.
+    /// Hosts know the addresses of their own tenant's hosts from the start.
     Known,
 }
 
@@ -39,7 +39,7 @@ impl FromStr for Neighbours {
 }
 
 impl Neighbours {
-    /// Whether these hosts know each other from the start.
+    /// Returns true if these hosts know each other's addresses from the start.
     pub(crate) fn are_known(self, hosts: &[Host]) -> bool {
         match self {
             Neighbours::Ask => false,
@@ -57,7 +57,7 @@ fn room(file: &str) -> usize {
     fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(USUAL_ROOM)
 }
 
-/// The addresses of the other hosts of a host's tenant.
+/// Returns the addresses of the other hosts of a host's tenant.
 pub(super) fn of(hosts: &[Host], host: usize) -> impl Iterator<Item = (IpAddr, MacAddr)> {
     let tenant = hosts[host].tenant;
     let others = hosts.iter().enumerate().filter(move |(at, other)| *at != host && other.tenant == tenant);
@@ -96,7 +96,7 @@ mod tests {
             [&few, &many].map(|hosts| wanted.are_known(hosts))
         };
         assert_eq!((known("ask"), known("known")), ([false, false], [true, true]));
-        // 249,500 entries; whoever has raised the limit beyond that asks.
+        // Needs 249,500 entries; a machine with a higher limit lets hosts ask.
         assert_eq!(known("auto"), [false, room(ROOM[0]) < 249_500]);
         assert!("always".parse::<Neighbours>().unwrap_err().contains("found `always`, expected auto, ask or known"));
     }

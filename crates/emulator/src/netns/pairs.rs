@@ -1,19 +1,20 @@
-//! Pairs of interfaces for a switch that is measured from outside, in this network namespace. The kernel says nothing on them.
+//! Makes pairs of interfaces in this network namespace, for a switch that is measured from outside.
 use super::leftovers::delete_devices;
 use super::namespaces::{self, ONE_LAB};
 use super::programs::{self, ip};
 use crate::LabError;
 use std::sync::{MutexGuard, PoisonError};
 
-/// Pairs of interfaces, up, each end for its own use; removed when dropped. Labs of this process wait until then.
+/// Pairs of interfaces, up, on which the kernel sends nothing. They are removed when this is dropped; labs of this
+/// process wait until then.
 pub struct Pairs {
-    /// Those of a pair follow each other.
+    /// Names of the interfaces; the two of a pair are adjacent.
     devices: Vec<String>,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl Pairs {
-    /// Why there can be none here; nothing if there can.
+    /// Returns why pairs cannot be made here; `None` if they can.
     pub fn missing() -> Option<String> {
         if !rustix::process::geteuid().is_root() {
             return Some("pairs of interfaces need root: use sudo".to_owned());
@@ -21,15 +22,15 @@ impl Pairs {
         (!programs::installed("ip")).then(|| "pairs of interfaces need ip: apt-get install iproute2".to_owned())
     }
 
-    /// Makes so many pairs. Removes what killed runs left behind first.
+    /// Makes `count` pairs. Removes leftovers of killed runs first.
     ///
     /// # Errors
-    /// The system refuses; nothing stays behind.
+    /// The system refuses; nothing is left behind.
     pub fn make(count: usize) -> Result<Pairs, LabError> {
         let turn = ONE_LAB.lock().unwrap_or_else(PoisonError::into_inner);
         namespaces::remove_leftovers();
         let pid = std::process::id();
-        // Noted before they are made, so that whatever was made is removed if something fails.
+        // Records the names before anything is made, so that on a failure the drop removes what was made.
         let devices: Vec<String> = (0..2 * count).map(|number| format!("weir{pid}p{number}")).collect();
         let pairs = Pairs { devices, _turn: turn };
         let lines =
@@ -39,7 +40,7 @@ impl Pairs {
         Ok(pairs)
     }
 
-    /// The two ends of a pair, from 0; empty if there are not so many.
+    /// Returns the names of the two ends of a pair, counted from 0; empty names if there are fewer pairs.
     pub fn ends(&self, number: usize) -> [&str; 2] {
         [0, 1].map(|end| self.devices.get(2 * number + end).map_or("", String::as_str))
     }

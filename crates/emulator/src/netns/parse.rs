@@ -1,9 +1,9 @@
-//! Reading what ping and iperf3 print.
+//! Parses the output of ping and iperf3.
 use crate::measured::Measured;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Takes over what ping (iputils) printed: a line for each answer, and a summary.
+/// Takes over the output of ping (iputils): a line for each answer, and a summary.
 pub(crate) fn ping(output: &str, errors: &str, measured: &mut Measured) {
     for line in output.lines() {
         if let Some(rtt) = round_trip(line).filter(|_| !line.contains("DUP!")) {
@@ -17,20 +17,20 @@ pub(crate) fn ping(output: &str, errors: &str, measured: &mut Measured) {
     }
 }
 
-/// `64 bytes from 10.0.0.2: icmp_seq=1 ttl=64 time=0.045 ms`
+/// Returns the round trip of a line such as `64 bytes from 10.0.0.2: icmp_seq=1 ttl=64 time=0.045 ms`.
 fn round_trip(line: &str) -> Option<Duration> {
     let (_, after) = line.split_once(" time=")?;
     let ms: f64 = after.split_whitespace().next()?.parse().ok()?;
     Duration::try_from_secs_f64(ms / 1000.0).ok()
 }
 
-/// The number of a request, from 0 on; iputils counts from 1.
+/// Returns the number of a request, from 0; iputils counts from 1.
 fn number(line: &str) -> u64 {
     let number = line.split_once("icmp_seq=").and_then(|(_, after)| after.split_whitespace().next()?.parse().ok());
     number.map_or(0, |number: u64| number.saturating_sub(1))
 }
 
-/// What an iperf3 client's report (`--json`) says.
+/// Returns the measurements in an iperf3 client's report (`--json`).
 pub(crate) fn iperf(output: &str, errors: &str, udp: bool) -> Measured {
     let report: Value = serde_json::from_str(output).unwrap_or_default();
     let mut measured = Measured::default();

@@ -1,4 +1,4 @@
-//! Programs that are run: `ip` to its end, ping and iperf3 until they are through or interrupted.
+//! Runs programs: `ip` to its end, ping and iperf3 until they finish or are interrupted.
 use crate::LabError;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Checks that everything is there that a lab of namespaces needs.
+/// Checks that the programs and privileges for a lab of namespaces are available. `iperf`: also check for iperf3.
 pub(super) fn check(iperf: bool) -> Result<(), LabError> {
     let mut needed = vec![("ip", "iproute2"), ("ping", "iputils-ping"), ("setpriv", "util-linux")];
     needed.extend(iperf.then_some(("iperf3", "iperf3")));
@@ -30,12 +30,15 @@ pub(super) fn installed(program: &str) -> bool {
     folders.iter().any(|folder| folder.join(program).exists())
 }
 
-/// Runs `ip` with these arguments and standard input.
+/// Runs `ip` with these arguments and this standard input.
+///
+/// # Errors
+/// The program cannot be run, or fails.
 pub(super) fn ip(arguments: &[&str], input: &str) -> Result<(), LabError> {
     let mut command = Command::new("ip");
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let output = command.spawn().and_then(|mut child| {
-        // A batch that `ip` does not read to its end shows in its status.
+        // If `ip` does not read a batch to its end, its exit status is an error.
         let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input.as_bytes()));
         let output = child.wait_with_output()?;
         if output.status.success() { written.map(|()| output) } else { Ok(output) }
@@ -48,38 +51,40 @@ pub(super) fn ip(arguments: &[&str], input: &str) -> Result<(), LabError> {
     Err(LabError::Command { command: format!("ip {}", arguments.join(" ")), said })
 }
 
-/// A program in a namespace. `setpriv` has the kernel end it should this process be killed, or the thread that starts it end.
+/// Returns a command that runs a program in a namespace. `setpriv` lets the kernel kill the program if this process
+/// is killed or the thread that starts it ends.
 pub(crate) fn command(namespace: &str, arguments: &[String]) -> Command {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", namespace, "setpriv", "--pdeathsig", "KILL"]).args(arguments);
     command
 }
 
-/// Programs that run, so that all can be ended at once.
+/// Registry of running programs, so that all can be ended at once.
 #[derive(Default)]
 pub(crate) struct Programs(Mutex<Running>);
 
 #[derive(Default)]
 struct Running {
     pids: Vec<Pid>,
-    /// No more programs are started.
+    /// True if no more programs are started.
     ending: bool,
 }
 
 impl Programs {
-    /// Runs a program in a namespace to its end; its standard output, and what it said on standard error. Ends at once, with
-    /// nothing, when programs are being ended.
+    /// Runs a program in a namespace to its end. Returns its standard output and its trimmed standard error. Returns
+    /// empty texts at once if programs are being ended.
     pub(crate) fn run(&self, namespace: &str, arguments: &[String]) -> io::Result<(String, String)> {
         let Some(mut child) = self.spawn(namespace, arguments)? else { return Ok(Default::default()) };
         let (mut output, mut errors) = (String::new(), String::new());
-        // ping and iperf3 say at most a few lines on standard error: the pipe holds them.
+        // The pipe has room for standard error, because ping and iperf3 write at most a few lines to it.
         let read = child.stdout.take().map_or(Ok(0), |mut stdout| stdout.read_to_string(&mut output));
         let _ = child.stderr.take().map_or(Ok(0), |mut stderr| stderr.read_to_string(&mut errors));
         self.reap(child);
         read.map(|_| (output, errors.trim().to_owned()))
     }
 
-    /// Starts a program in a namespace and waits until it prints a line that holds `ready`; nothing if it ended before.
+    /// Starts a program in a namespace and waits until it prints a line that contains `ready`. Returns `None` if the
+    /// program ended before, or programs are being ended.
     pub(crate) fn start_until(
         &self,
         namespace: &str,
@@ -94,17 +99,17 @@ impl Programs {
         Ok(is_ready.then_some(server))
     }
 
-    /// Whether no more are started.
+    /// Returns true if no more programs are started.
     pub(crate) fn is_ending(&self) -> bool {
         self.running().ending
     }
 
-    /// Interrupts all that run, and lets no more start.
+    /// Interrupts all running programs and lets no more start.
     pub(super) fn interrupt(&self) {
         self.signal(Signal::INT);
     }
 
-    /// Kills all that run, and lets no more start.
+    /// Kills all running programs and lets no more start.
     pub(super) fn kill(&self) {
         self.signal(Signal::KILL);
     }
@@ -113,7 +118,7 @@ impl Programs {
         let mut running = self.running();
         running.ending = true;
         for pid in &running.pids {
-            // It may have ended already; its number is not free before it is reaped.
+            // Fails if the program has ended already. Its process id is not reused before it is reaped.
             let _ = kill_process(*pid, signal);
         }
     }
@@ -132,7 +137,7 @@ impl Programs {
 
     /// Waits for a program that has closed its output.
     fn reap(&self, mut child: Child) {
-        // First off the list: a reaped program's number may be another's.
+        // Removes the program from the list first: the process id may be reused once it is reaped.
         self.running().pids.retain(|other| Some(*other) != pid(&child));
         let _ = child.wait();
     }
@@ -146,11 +151,11 @@ fn pid(child: &Child) -> Option<Pid> {
     Pid::from_raw(i32::try_from(child.id()).ok()?)
 }
 
-/// A program in the background; killed when dropped.
+/// Program in the background, killed when dropped.
 pub(crate) struct Server<'a> {
     programs: &'a Programs,
     child: Option<Child>,
-    /// Kept open, so that the program can go on writing.
+    /// Output kept open, so that the program can continue to write.
     _output: Box<dyn Iterator<Item = String>>,
 }
 

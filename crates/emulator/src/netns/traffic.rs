@@ -1,4 +1,4 @@
-//! An item of traffic, carried out by ping or by iperf3.
+//! Runs an item of traffic with ping or iperf3.
 use super::parse;
 use super::programs::Programs;
 use crate::Cancel;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use weir_scenario::{Scenario, Traffic, TrafficKind, udp_headers};
 use weir_traffic::{Arrival, Offered, Size};
 
-/// Port of the first item's server; the others follow.
+/// Port of the first item's server; items after it have the following ports.
 const FIRST_PORT: usize = 5201;
 
-/// An item of traffic with what it needs.
+/// Item of traffic with the objects it needs.
 pub(super) struct Item {
     pub(super) scenario: Arc<Scenario>,
     pub(super) number: usize,
@@ -21,7 +21,7 @@ pub(super) struct Item {
 }
 
 impl Item {
-    /// Carries it out, from its start to its end.
+    /// Runs the item from its start to its end.
     pub(super) fn run(&self) -> Measured {
         let item = &self.scenario.traffic[self.number];
         let run = match &item.kind {
@@ -46,7 +46,7 @@ impl Item {
         Ok(measured)
     }
 
-    /// `udp`: datagrams a second, and the payload of each.
+    /// Runs an item with iperf3. `udp`: datagrams per second and payload bytes of each; `None` for TCP.
     fn iperf(&self, item: &Traffic, duration: Duration, udp: Option<(f64, u32)>) -> std::io::Result<Measured> {
         let port = (FIRST_PORT + self.number).to_string();
         let serve = ["iperf3", "--server", "--one-off", "--forceflush", "--port", &port].map(str::to_owned);
@@ -58,7 +58,7 @@ impl Item {
         if stopped {
             return Ok(Measured::default());
         }
-        // iperf3 counts whole seconds.
+        // iperf3 accepts only whole seconds.
         let seconds = duration.as_millis().div_ceil(1000).max(1).to_string();
         let address = item.address.to_string();
         let mut arguments = [
@@ -84,7 +84,8 @@ impl Item {
     }
 }
 
-/// What iperf3 can send: datagrams of one size at a constant rate, with the payload of each; none: something else.
+/// Returns datagrams per second and payload bytes of each, if all have one size and a constant rate; `None` for
+/// traffic that iperf3 cannot send.
 pub(super) fn constant(offered: &Offered, ipv6: bool) -> Option<(f64, u32)> {
     match offered {
         Offered::Rule { arrival: Arrival::Constant, per_second, size: Size::Fixed(bytes) } => {
@@ -94,7 +95,7 @@ pub(super) fn constant(offered: &Offered, ipv6: bool) -> Option<(f64, u32)> {
     }
 }
 
-/// iperf3 counts the bits of the payload, at least one a second.
+/// Returns the bit rate for iperf3, which counts payload bits; at least 1 bit/s.
 fn payload_rate(per_second: f64, payload: u32) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
     let bits = (per_second * f64::from(payload) * 8.0).round() as u64;
