@@ -1,17 +1,17 @@
-//! What is typed at a lab's prompt, read and checked against the scenario: no network is needed for that.
+//! Parses commands of a lab's prompt and checks them against the scenario. No network is needed.
 use std::fmt::Write as _;
 use std::time::Duration;
 use weir_scenario::Scenario;
 use weir_units::{Bps, ByteSize, Span};
 
-/// How long a ping of `pingall` may take if nothing else is said.
+/// Default time for an answer of `pingall`.
 const PING_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long `iperf` sends if nothing else is said.
+/// Default length of `iperf`.
 const IPERF_TIME: Duration = Duration::from_secs(3);
-/// Longest delay that a link can be given, as in scenario files.
+/// Longest delay of a link, equal to the limit of scenario files.
 const MOST_DELAY: Duration = Duration::from_secs(10);
 
-/// What `help` prints.
+/// Text that `help` prints.
 pub const HELP: &str = "\
 nodes                        hosts and switches, and where switches are reached
 links                        links with what they do to frames (net is the same)
@@ -30,7 +30,7 @@ shell HOST                   a shell in a host (terminals only)
 sleep TIME                   wait
 quit                         take everything down (exit and the end of input are the same)";
 
-/// The names of commands.
+/// Names of commands.
 const COMMANDS: [&str; 16] = [
     "help",
     "nodes",
@@ -50,93 +50,93 @@ const COMMANDS: [&str; 16] = [
     "exit",
 ];
 
-/// Something that a lab is told to do. Hosts, switches and links are places in the scenario.
+/// Command for a lab. Hosts, switches and links are indices in the scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Nothing: an empty line, or a comment.
+    /// No action: an empty line, or a comment.
     Nothing,
-    /// To say what can be typed.
+    /// Prints the commands.
     Help,
-    /// To list hosts and switches.
+    /// Lists hosts and switches.
     Nodes,
-    /// To list links.
+    /// Lists links and their settings.
     Links,
-    /// To have every host ping every other.
+    /// Pings from every host to every other.
     PingAll {
-        /// How long an answer may take.
+        /// Longest time for an answer.
         timeout: Duration,
     },
-    /// To send by TCP.
+    /// Sends by TCP.
     Iperf {
-        /// The host that sends.
+        /// Index of the sending host.
         from: usize,
-        /// The host that receives.
+        /// Index of the receiving host.
         to: usize,
-        /// How long.
+        /// Length of sending.
         duration: Duration,
     },
-    /// To change links.
+    /// Changes settings of links.
     Link {
-        /// Which.
+        /// Links to change.
         links: Vec<LinkPlace>,
-        /// How.
+        /// Changes, in order.
         changes: Vec<Change>,
     },
-    /// To list a switch's flow entries.
+    /// Lists a switch's flow entries.
     Dump(usize),
-    /// To show a switch's ports and channels.
+    /// Shows a switch's ports and channels.
     Show(usize),
-    /// To run the scenario's traffic.
+    /// Runs the scenario's traffic.
     Traffic,
-    /// To say how far times can be trusted.
+    /// Prints how far times can be trusted.
     Certificate,
-    /// To run a shell in a host.
+    /// Runs a shell in a host.
     Shell(usize),
-    /// To run a command in a host.
+    /// Runs a command in a host.
     Run {
-        /// The host.
+        /// Index of the host.
         host: usize,
-        /// A line for a shell, names of hosts being replaced by their addresses.
+        /// Line for a shell, in which names of hosts are replaced by their addresses.
         line: String,
-        /// Without waiting for it.
+        /// True to return without waiting for its end.
         background: bool,
     },
-    /// To wait.
+    /// Waits for this time.
     Sleep(Duration),
-    /// To end.
+    /// Ends the prompt.
     Quit,
 }
 
-/// A link of the scenario.
+/// Link of the scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkPlace {
-    /// Between two switches.
+    /// Link between two switches, by index.
     Between(usize),
-    /// Of a host to its switch.
+    /// Link of a host to its switch, by the host's index.
     Access(usize),
 }
 
-/// A change of a link.
+/// Change of a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Change {
-    /// Whether it is there.
+    /// True to put the link back, false to pull it out.
     Up(bool),
-    /// Its rate.
+    /// Rate; `None` for no limit.
     Rate(Option<Bps>),
-    /// Its delay.
+    /// Delay of the link.
     Delay(Duration),
-    /// Bytes that wait for its rate at most.
+    /// Most bytes that wait for the link's rate.
     Buffer(ByteSize),
-    /// How much its delay varies, by the law that it has, or uniformly.
+    /// Size of the delay's variation, by the law that the link already has, or uniform.
     Jitter(Duration),
-    /// Share of frames that it loses, in bursts if it has such.
+    /// Share of frames lost, `0.0..=1.0`, in bursts if the link already loses in bursts.
     Loss(f64),
 }
 
-/// Reads a line.
+/// Parses a line.
 ///
 /// # Errors
-/// What was found, and what would have been right.
+/// Description of what was found and what was expected.
 pub fn parse(scenario: &Scenario, line: &str) -> Result<Command, String> {
     let line = line.trim();
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -176,12 +176,12 @@ pub fn parse(scenario: &Scenario, line: &str) -> Result<Command, String> {
     Ok(command)
 }
 
-/// What follows the first word.
+/// Returns the rest of a line after the first word.
 fn after(line: &str) -> &str {
     line.split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim_start())
 }
 
-/// How a command is written.
+/// Returns a message that shows how a command is written, taken from [`HELP`].
 fn usage(command: &str) -> String {
     let lines: Vec<&str> =
         HELP.lines().filter(|line| line.split([' ', '[']).next() == Some(command)).map(str::trim_end).collect();
@@ -199,7 +199,7 @@ fn unknown(scenario: &Scenario, word: &str) -> String {
     format!("found `{word}`, expected a command ({}) or a host ({hosts})", COMMANDS.join(", "))
 }
 
-/// Names, the first of many.
+/// Joins names, at most the first twelve.
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 12;
     let names: Vec<&str> = names.collect();
@@ -215,7 +215,7 @@ fn time(command: &str, text: &str) -> Result<Duration, String> {
     if time.is_zero() { Err(format!("{command}: found {text}, expected a time above zero")) } else { Ok(time) }
 }
 
-/// Settings of a link: words in pairs, `up` and `down` alone.
+/// Parses settings of a link: pairs of words, and single `up` and `down`.
 fn read_changes(words: &[&str]) -> Result<Vec<Change>, String> {
     let mut words = words.iter();
     let mut changes = Vec::new();
@@ -235,7 +235,7 @@ fn read_changes(words: &[&str]) -> Result<Vec<Change>, String> {
     Ok(changes)
 }
 
-/// `10Mbit/s`, and as people type it, `10M`; `none` for no limit.
+/// Parses a rate such as `10Mbit/s` or, in short, `10M`; `none` for no limit.
 fn rate(text: &str) -> Result<Option<Bps>, String> {
     if text == "none" {
         return Ok(None);
@@ -252,14 +252,14 @@ fn delay(text: &str) -> Result<Duration, String> {
     Ok(delay)
 }
 
-/// `1.5%` or `0.015`.
+/// Parses a share such as `1.5%` or `0.015`.
 fn share(text: &str) -> Result<f64, String> {
     let (number, of) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let share = number.parse::<f64>().ok().map(|number| number / of).filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| format!("link: loss: found `{text}`, expected a share such as 0.015 or 1.5%"))
 }
 
-/// A scenario's names.
+/// Lookup of a scenario's names.
 struct Names<'a>(&'a Scenario);
 
 impl Names<'_> {
@@ -293,7 +293,7 @@ impl Names<'_> {
         Ok(Command::Iperf { from, to, duration })
     }
 
-    /// All links between two nodes.
+    /// Returns all links between two nodes.
     fn links(&self, a: &str, b: &str) -> Result<Vec<LinkPlace>, String> {
         let node = |name: &str| {
             let host = self.find_host(name).map(Node::Host);
@@ -356,13 +356,14 @@ enum Node {
     Switch(usize),
 }
 
-/// The address by which one host reaches another: the first of a family that both have.
+/// Returns the address by which one host reaches another: the first of an address family that both have.
 pub(crate) fn address(scenario: &Scenario, from: usize, to: usize) -> Option<std::net::IpAddr> {
     let families = |v6: bool| scenario.hosts[from].ip.iter().any(|net| net.addr.is_ipv6() == v6);
     scenario.hosts[to].ip.iter().map(|net| net.addr).find(|addr| families(addr.is_ipv6()))
 }
 
-/// A line in which words that are names of hosts are replaced by the addresses by which `from` reaches them.
+/// Returns a line in which each word that is a host's name is replaced by the address by which `from` reaches that
+/// host.
 fn with_addresses(scenario: &Scenario, from: usize, line: &str) -> String {
     let name = |word: &str| {
         let host = scenario.hosts.iter().position(|host| host.name == word)?;

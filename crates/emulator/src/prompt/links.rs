@@ -1,4 +1,4 @@
-//! A lab's links: what they do, and changing it while frames pass.
+//! Lists a lab's links and changes them during the run.
 use super::command::{Change, LinkPlace};
 use crate::{Dilation, Lab, LabError};
 use std::io::Write;
@@ -21,7 +21,7 @@ pub(super) fn list(lab: &Lab, out: &mut dyn Write) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What a link does, in the scenario's time.
+/// Describes a link's settings in the scenario's time.
 fn described(lab: &Lab, wanted: &Wanted) -> String {
     let Shape { rate, delay, buffer, jitter, loss } = wanted.egress;
     let rate = rate.map(|rate| lab.dilation().faster(rate).to_string());
@@ -34,10 +34,10 @@ fn described(lab: &Lab, wanted: &Wanted) -> String {
     format!("{}, {settings}", if wanted.up { "up" } else { "DOWN" })
 }
 
-/// Changes links, both directions alike; switches see at once who was pulled out.
+/// Changes links, both directions alike. Switches see changes of link state at once.
 ///
 /// # Errors
-/// A link cannot have what it was to get, and nothing has changed; a switch has ended.
+/// A link cannot have a setting, in which case nothing has changed; or a switch has ended.
 pub(super) fn change(lab: &Lab, links: &[LinkPlace], changes: &[Change]) -> Result<(), LabError> {
     let scenario = lab.scenario();
     let mut ends: Vec<(&LinkControl, Wanted)> = Vec::new();
@@ -58,7 +58,8 @@ pub(super) fn change(lab: &Lab, links: &[LinkPlace], changes: &[Change]) -> Resu
         }
     }
     ends.into_iter().for_each(|(control, wanted)| control.change(|now| *now = wanted));
-    // A link is there once both its ends have put it back: the end that looked first sees that only when it looks again.
+    // A link is up once both its ends are. Two rounds are needed because the end examined first sees the link up only
+    // in the second.
     for _ in 0..2 {
         switches.iter().try_for_each(|switch| lab.switch(*switch).look_at_links())?;
     }
@@ -66,7 +67,8 @@ pub(super) fn change(lab: &Lab, links: &[LinkPlace], changes: &[Change]) -> Resu
 }
 
 fn changed(dilation: Dilation, mut wanted: Wanted, changes: &[Change]) -> Result<Wanted, LabError> {
-    // A link between switches has its delay where it is sent; one to a host at the switch, for both directions.
+    // A link between switches applies its settings at each sending end. A link to a host applies them at the switch,
+    // for both directions.
     let both_ways = wanted.ingress == wanted.egress;
     let shape = &mut wanted.egress;
     for change in changes {

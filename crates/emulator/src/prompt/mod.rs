@@ -1,4 +1,4 @@
-//! A lab's prompt: what can be asked of a running lab, line by line, by people and by scripts.
+//! Runs commands on a running lab, line by line, interactively or from a script.
 pub mod command;
 mod links;
 mod programs;
@@ -12,57 +12,58 @@ use crate::{Cancel, Lab, LabError, LabResult, Progress};
 use std::io::{self, Write};
 use std::process::Child;
 
-/// What came of a command.
+/// Outcome of a command.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It was done.
+    /// The command was carried out.
     Done,
-    /// It was done, and did not come out well; its output says why.
+    /// The command was carried out but found a failure, which its output describes.
     Failed,
-    /// The scenario's traffic was run.
+    /// Report of the scenario's traffic.
     Report(Box<LabResult>),
-    /// How far times can be trusted.
+    /// Certificate of how far times can be trusted.
     Certificate(Box<Certificate>),
-    /// The lab is to end.
+    /// The lab has to end.
     Quit,
 }
 
-/// A running lab that is told what to do.
+/// Running lab that carries out commands.
 pub struct Console {
     lab: Lab,
     /// Programs in the background. They end with their hosts.
     background: Vec<Child>,
 }
 
-/// Why a command could not be carried out.
+/// Reason why a command could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// The lab could not do it.
+    /// The lab reported an error.
     #[error(transparent)]
     Lab(#[from] LabError),
-    /// Its output could not be written, or a program not be started.
+    /// Output could not be written, or a program could not be started.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl Console {
-    /// For a lab that was started with [`crate::Options::emulate`].
+    /// Returns a console for a lab that was started with [`crate::Options::emulate`].
     pub fn new(lab: Lab) -> Console {
         Console { lab, background: Vec::new() }
     }
 
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// What was found, and what would have been right.
+    /// Description of what was found and what was expected.
     pub fn parse(&self, line: &str) -> Result<Command, String> {
         parse(self.lab.scenario(), line)
     }
 
-    /// Carries a command out; what it has to say goes to `out`, what programs print to the process's own output. `cancel` ends it early.
+    /// Carries a command out. Writes its output to `out`; programs write to the process's own output. `cancel` ends
+    /// it early.
     ///
     /// # Errors
-    /// See [`CommandError`]; the lab runs on.
+    /// See [`CommandError`]; the lab continues to run.
     pub fn carry_out(
         &mut self,
         command: &Command,
@@ -115,19 +116,19 @@ impl Console {
         programs::wait(child, cancel)
     }
 
-    /// Takes note of background programs that have ended.
+    /// Removes background programs that have ended.
     fn reap(&mut self) {
         self.background.retain_mut(|child| !matches!(child.try_wait(), Ok(Some(_))));
     }
 
-    /// Takes the lab down; what it measured.
+    /// Takes the lab down. Returns its results.
     ///
     /// # Errors
     /// A switch has ended.
     pub fn finish(self) -> Result<LabResult, LabError> {
         let Console { lab, mut background } = self;
         let result = lab.finish();
-        // Their namespaces are gone, and they with them.
+        // Programs have been killed with their namespaces.
         background.iter_mut().for_each(|child| _ = child.wait());
         result
     }

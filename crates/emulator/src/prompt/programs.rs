@@ -1,4 +1,4 @@
-//! Commands that people run in a lab's hosts.
+//! Runs a user's commands in a lab's hosts.
 use super::{CommandError, Outcome};
 use crate::Cancel;
 use crate::netns::programs::command;
@@ -6,10 +6,11 @@ use std::io::IsTerminal as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// How often it is looked whether a program has ended.
+/// Time between two checks whether a program has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Starts a line of shell in a namespace. Its input is the terminal's, or nothing: the lines of a script are not for it.
+/// Starts a line of shell in a namespace. Its standard input is the terminal, or empty if the program is in the
+/// background or commands come from a script.
 pub(super) fn start(namespace: &str, line: &str, background: bool) -> Result<Child, CommandError> {
     let mut command = shell_of(namespace, &["-c", line]);
     if background || !std::io::stdin().is_terminal() {
@@ -18,14 +19,14 @@ pub(super) fn start(namespace: &str, line: &str, background: bool) -> Result<Chi
     Ok(command.spawn()?)
 }
 
-/// Waits for a program; kills it when `cancel` says so.
+/// Waits for a program. Kills it if `cancel` is cancelled.
 pub(super) fn wait(mut child: Child, cancel: &Cancel) -> Result<Outcome, CommandError> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(if status.success() { Outcome::Done } else { Outcome::Failed });
         }
         if cancel.wait(LOOK_EVERY) {
-            // A terminal has interrupted it already, and it may be tidying up.
+            // The terminal has interrupted the program, too; this gives it time to clean up.
             std::thread::park_timeout(LOOK_EVERY * 20);
             child.kill()?;
             child.wait()?;
@@ -34,7 +35,7 @@ pub(super) fn wait(mut child: Child, cancel: &Cancel) -> Result<Outcome, Command
     }
 }
 
-/// A shell for people, in a namespace; until they leave it.
+/// Runs an interactive shell in a namespace until it ends.
 pub(super) fn shell(namespace: &str, host: &str) -> Result<Outcome, CommandError> {
     if !std::io::stdin().is_terminal() {
         return Err(std::io::Error::other(format!(

@@ -1,4 +1,4 @@
-//! Who reaches whom, and how fast.
+//! Tests which hosts reach each other, and how fast.
 use super::command::address;
 use super::{CommandError, Outcome};
 use crate::netns::echo::{Ping, Pinger};
@@ -11,12 +11,12 @@ use weir_scenario::Scenario;
 use weir_traffic::Delays;
 use weir_units::Bps;
 
-/// Most hosts for which each pair is listed; of more, only pairs that are not as they should be.
+/// Most hosts for which each pair is listed. With more hosts, only rows with an unexpected outcome are listed.
 const LISTED: usize = 32;
 /// Port of the receiving program.
 const PORT: &str = "5199";
 
-/// A pair of hosts, whether the one should reach the other, and how long it took.
+/// Pair of hosts with the expected and the found outcome of a ping.
 struct Pair {
     from: usize,
     to: usize,
@@ -31,7 +31,7 @@ impl Pair {
     }
 }
 
-/// Has every host ping every other.
+/// Pings from every host to every other, and prints the outcome.
 pub(super) fn ping_all(
     lab: &Lab,
     timeout: Duration,
@@ -58,8 +58,8 @@ pub(super) fn ping_all(
     Ok(if pairs.iter().all(Pair::is_well) { Outcome::Done } else { Outcome::Failed })
 }
 
-/// All pairs that share a version of IP, in rounds in which each host pings once. Another tenant's host is left out if its address is also that
-/// of one that may answer.
+/// Returns all pairs that share a version of IP, in rounds in which each host pings once. Leaves out a host of
+/// another tenant if a host of the own tenant has its address, too, because that host may answer.
 fn pairs(scenario: &Scenario) -> Vec<Pair> {
     let hosts = &scenario.hosts;
     let pair = |(from, to): (usize, usize)| {
@@ -75,8 +75,9 @@ fn pairs(scenario: &Scenario) -> Vec<Pair> {
     rounds.filter_map(pair).collect()
 }
 
-/// A line for each host: the names of those that it reached, `X` for one that it did not, `.` for one that it is not to reach, and with `!` one
-/// that it reached all the same.
+/// Prints a line for each host with the outcome for every other host. The outcome is the name if the host was
+/// reached, `X` if it was not, `.` if it was isolated as expected, and the name with `!` if it was reached
+/// unexpectedly.
 fn list(scenario: &Scenario, pairs: &[Pair], out: &mut dyn Write) -> std::io::Result<()> {
     for of_one in pairs.chunk_by(|a, b| a.from == b.from) {
         if scenario.hosts.len() > LISTED && of_one.iter().all(Pair::is_well) {
@@ -116,7 +117,7 @@ fn sum_up(pairs: &[Pair], out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out)
 }
 
-/// Sends by TCP from one host to another.
+/// Sends by TCP from one host to another, and prints the rate.
 pub(super) fn iperf(
     lab: &mut Lab,
     [from, to]: [usize; 2],

@@ -1,4 +1,4 @@
-//! What there is in a lab, in words.
+//! Describes the nodes of a lab in text.
 use super::CommandError;
 use crate::{Lab, LabError};
 use std::io::Write;
@@ -38,7 +38,7 @@ fn ports(scenario: &Scenario, name: &str) -> usize {
     hosts + scenario.links.iter().flat_map(|link| link.ends).filter(|end| is_it(end.switch)).count()
 }
 
-/// Lists a switch's flow entries, as `ovs-ofctl dump-flows` does.
+/// Lists a switch's flow entries in the format of `ovs-ofctl dump-flows`.
 pub(super) fn dump(lab: &Lab, switch: usize, out: &mut dyn Write) -> Result<(), CommandError> {
     for flow in lab.switch(switch).flows(FlowRequest::all()).map_err(LabError::from)? {
         writeln!(out, "{}", weir_openflow::text::format_stats(&flow, Version::V13))?;

@@ -1,4 +1,5 @@
-//! A scenario's streams, live: packets by rule sent into memory ports of switches, and taken out of others, by one thread.
+//! Sends a scenario's streams live: one thread sends packets by rule into memory ports of switches and receives them
+//! from others.
 mod sources;
 mod stamp;
 mod template;
@@ -21,31 +22,33 @@ pub(crate) use template::check;
 
 /// Frames taken from a port at once.
 const BURST: usize = 64;
-/// After the last packet was sent, as long as nothing comes for this time something may still be queued.
+/// Time without arrivals after the last packet was sent, after which streams end. Until then packets may still be
+/// queued.
 const DRAIN: Duration = Duration::from_millis(200);
 
 /// Ports of switches that no host or link uses, by switch and number.
 pub(crate) type SparePorts = Vec<(usize, PortNo, Box<dyn Port>)>;
 
-/// The far ends of spare ports, before traffic begins.
+/// Far ends of the spare ports, before traffic begins.
 pub(crate) struct Rig {
     ports: BTreeMap<(usize, u32), Box<dyn Port>>,
 }
 
-/// What became of a stream's packets that were sent while they counted.
+/// Counters of a stream's packets that were sent in the counting window.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counted {
     pub(crate) sent: u64,
     pub(crate) sent_bytes: u64,
     pub(crate) received: u64,
     pub(crate) received_bytes: u64,
-    /// From sending to receiving.
+    /// Delays from sending to receiving.
     pub(crate) delays: Delays,
-    /// How much later than planned packets were sent.
+    /// Lateness of sending against the plan.
     pub(crate) late: Delays,
 }
 
-/// Makes a memory port for each port of a fabric that no host or link uses; the switches' ends, and the rig with the others.
+/// Makes a memory port for each port of a fabric that no host or link uses. Returns the switches' ends, and the rig
+/// with the far ends.
 pub(crate) fn ports(scenario: &Scenario) -> Result<(SparePorts, Rig), LabError> {
     let (mut near_ends, mut ports) = (Vec::new(), BTreeMap::new());
     for (index, switch) in scenario.switches.iter().enumerate() {
@@ -72,10 +75,11 @@ pub(crate) struct Running {
 }
 
 impl Rig {
-    /// Begins the scenario's streams: `done` is called when all were sent and nothing comes any more.
+    /// Begins the scenario's streams. Calls `done` when all packets are sent and none arrives any more, or the
+    /// streams are stopped.
     ///
     /// # Errors
-    /// The system has no thread left.
+    /// Packets cannot be made for a stream's virtual switch, or the system has no thread left.
     pub(crate) fn begin(
         self,
         scenario: &Scenario,
@@ -99,7 +103,7 @@ impl Rig {
 }
 
 impl Running {
-    /// Ends the streams; what became of each.
+    /// Ends the streams. Returns the counters of each.
     pub(crate) fn stop(&mut self) -> Vec<Counted> {
         self.stop.store(true, Relaxed);
         let Some(thread) = self.thread.take() else { return Vec::new() };
@@ -116,7 +120,7 @@ impl Drop for Running {
     }
 }
 
-/// What the thread owns.
+/// State of the thread.
 struct Tester {
     ports: BTreeMap<(usize, u32), Box<dyn Port>>,
     sources: Sources,
@@ -127,7 +131,7 @@ struct Tester {
 }
 
 impl Tester {
-    /// Sends and receives without sleeping: what it measures are microseconds.
+    /// Sends and receives without sleeping, because it measures microseconds.
     fn run(&mut self, stop: &AtomicBool) {
         let mut last_came = self.clock.now();
         while !stop.load(Relaxed) {
@@ -140,7 +144,7 @@ impl Tester {
         }
     }
 
-    /// Sends what is due; whether there is more to come.
+    /// Sends the packets that are due. Returns true if more are planned.
     fn send(&mut self) -> bool {
         while let Some(packet) = self.sources.due(self.clock.now()) {
             let (Some(port), counted) = (self.ports.get_mut(&packet.port), &mut self.counted[packet.stream]) else {
@@ -154,14 +158,14 @@ impl Tester {
                 counted.late.record(now.since(packet.at));
             }
             if port.transmit(now, &mut self.pool, &mut self.batch).is_err() {
-                // The switch is gone: the lab is ending.
+                // Fails if the switch has ended because the lab is ending.
                 return false;
             }
         }
         !self.sources.is_over()
     }
 
-    /// Takes in what came; whether anything did.
+    /// Receives and counts arrived packets. Returns true if any arrived.
     fn receive(&mut self) -> bool {
         let mut came = false;
         for port in self.ports.values_mut() {
@@ -186,7 +190,7 @@ impl Tester {
     }
 }
 
-/// What became of the scenario's streams; shares are of all bytes that arrived.
+/// Returns the results of the scenario's streams. Shares are of all bytes that arrived.
 pub(crate) fn results(scenario: &Scenario, counted: &[Counted]) -> Vec<StreamResult> {
     let all: u64 = counted.iter().map(|counted| counted.received_bytes).sum();
     let window = scenario.simulate.duration.as_secs_f64();

@@ -1,4 +1,4 @@
-//! What is sent when: packets are made by rule, and go over the line of their port one after the other.
+//! Plans when packets are sent: sources make them by rule, and each port's line sends them one after the other.
 use super::stamp::{self, Stamp};
 use super::template::{self, Template};
 use crate::LabError;
@@ -10,19 +10,19 @@ use weir_scenario::Scenario;
 use weir_traffic::{Generator, Stream};
 use weir_units::{Bps, Instant};
 
-/// All sources with the lines that they send by.
+/// All sources, and the lines on which they send.
 pub(super) struct Sources {
     sources: Vec<Source>,
     lines: Vec<Line>,
-    /// What happens next.
+    /// Next event of each source and line, earliest first.
     agenda: BinaryHeap<Reverse<(Instant, Event)>>,
-    /// When packets count that are sent.
+    /// Window in which sent packets count.
     counts: [Instant; 2],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A line's first packet has been sent with its last bit.
+    /// The first packet of a line has been sent, including its last bit.
     Sent(usize),
     /// A source makes a packet.
     Made(usize),
@@ -40,11 +40,11 @@ struct Line {
     port: (usize, u32),
     rate: Bps,
     free_at: Instant,
-    /// Packets with the time at which they are sent.
+    /// Packets: time at which the last bit is sent, source, bytes.
     waiting: VecDeque<(Instant, usize, u32)>,
 }
 
-/// A packet that is due.
+/// Packet that is due.
 pub(super) struct Due {
     pub(super) stream: usize,
     pub(super) port: (usize, u32),
@@ -55,7 +55,7 @@ pub(super) struct Due {
 }
 
 impl Due {
-    /// The frame, sent `now`.
+    /// Returns the packet's frame, stamped as sent `now`.
     pub(super) fn frame(&self, now: Instant, pool: &mut FramePool) -> Frame {
         let mut frame = self.template.frame(self.bytes, pool);
         let stream = u16::try_from(self.stream).unwrap_or(u16::MAX);
@@ -65,10 +65,10 @@ impl Due {
 }
 
 impl Sources {
-    /// The scenario's sources, whose times count from `start`.
+    /// Returns the scenario's sources; their times count from `start`.
     ///
     /// # Errors
-    /// Packets cannot be made for a stream's virtual switch.
+    /// The traffic is not possible, or packets cannot be made for a stream's virtual switch.
     pub(super) fn new(scenario: &Scenario, start: Instant) -> Result<Sources, LabError> {
         let begin = start + scenario.simulate.warm_up;
         let end = begin + scenario.simulate.duration;
@@ -96,12 +96,12 @@ impl Sources {
         Ok(all)
     }
 
-    /// Whether nothing more will be sent.
+    /// Returns true if no more packets are planned.
     pub(super) fn is_over(&self) -> bool {
         self.agenda.is_empty()
     }
 
-    /// The next packet that should have been sent by `now`.
+    /// Returns the next packet whose sending time is not after `now`.
     pub(super) fn due(&mut self, now: Instant) -> Option<Due> {
         while let Some(Reverse((at, event))) = self.agenda.peek().copied().filter(|Reverse((at, _))| *at <= now) {
             self.agenda.pop();
@@ -151,7 +151,7 @@ impl Sources {
     }
 }
 
-/// The capacity of a switch's port.
+/// Returns the rate of a switch's port.
 fn rate(scenario: &Scenario, (switch, port): (usize, u32)) -> Bps {
     let ports = scenario.switches[switch].fabric.iter().flat_map(|fabric| &fabric.ports);
     ports.filter(|known| known.port == port).map(|known| known.rate).next().unwrap_or(Bps(u64::MAX))

@@ -1,13 +1,14 @@
-//! What a stream's packets say of themselves at the end of their headers.
+//! Writes and reads stamps in a stream's packets: stream, counting flag and send time, in the last bytes of the
+//! frame.
 use weir_units::Instant;
 
-/// Bytes of a stamp: a mark, the stream, when it was sent.
+/// Length of a stamp in bytes: mark (2), stream and flag (2), send time in ns (8).
 pub(crate) const BYTES: usize = 12;
 const MARK: [u8; 2] = *b"\xd7w";
-/// Bit of the stream's number: the packet counts.
+/// Flag in the stream's number: the packet counts.
 const COUNTS: u16 = 0x8000;
 
-/// See the module's page.
+/// Stamp of a stream's packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) stream: u16,
@@ -24,7 +25,7 @@ pub(crate) fn write(frame: &mut [u8], stamp: Stamp) {
     place[4..].copy_from_slice(&stamp.sent.as_nanos().to_be_bytes());
 }
 
-/// The stamp of a frame that has one.
+/// Reads the stamp of a frame; `None` if it has none.
 pub(crate) fn read(frame: &[u8]) -> Option<Stamp> {
     let [a, b, c, d, sent @ ..] = *frame.last_chunk::<BYTES>()?;
     let number = u16::from_be_bytes([c, d]);

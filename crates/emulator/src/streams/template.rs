@@ -1,4 +1,4 @@
-//! Frames of streams: such that the first lookup finds the virtual switch that they are for.
+//! Makes frames of streams whose headers match the selectors of their virtual switch.
 use super::stamp;
 use crate::LabError;
 use std::net::IpAddr;
@@ -9,26 +9,26 @@ use weir_packet::{Frame, FramePool, MacAddr};
 use weir_scenario::{IpNet, PacketStream, Scenario, Selector};
 use weir_traffic::MAX_BYTES;
 
-/// An IP protocol number for experiments (RFC 3692, 2.1): nobody takes the packets for something else.
+/// IP protocol number for experiments (RFC 3692, 2.1), so that the packets are not mistaken for another protocol.
 const EXPERIMENT: u8 = 253;
-/// An IPv4 header without options.
+/// Length of an IPv4 header without options, in bytes.
 const IPV4_BYTES: usize = 20;
 const TO: MacAddr = MacAddr([2, 0, 0, 0, 0xff, 2]);
 const FROM: MacAddr = MacAddr([2, 0, 0, 0, 0xff, 1]);
 
-/// Packets of a stream from one input: one of the greatest length, of which each packet is the beginning.
+/// Frame of the greatest length, of a stream and input. Each packet is its beginning.
 #[derive(Debug, Clone)]
 pub(super) struct Template {
     whole: Vec<u8>,
-    /// Bytes of all headers.
+    /// Length of all headers in bytes.
     headers: usize,
-    /// Where the IP header begins.
+    /// Offset of the IP header.
     ip: usize,
     is_v6: bool,
 }
 
 impl Template {
-    /// Headers that have all that a selector says.
+    /// Returns a template whose headers match a selector.
     fn new(selector: &Selector) -> Template {
         let mut craft = Craft::ethernet(selector.eth_dst.unwrap_or(TO), selector.eth_src.unwrap_or(FROM));
         if let Some(vlan) = selector.vlan.filter(|vlan| *vlan > 0) {
@@ -58,12 +58,12 @@ impl Template {
         Template { whole, headers, ip, is_v6 }
     }
 
-    /// Length of the shortest frame.
+    /// Returns the length of the shortest frame, in bytes.
     fn least(&self) -> usize {
         self.headers + stamp::BYTES
     }
 
-    /// A frame of this length, which is at least [`Template::least`].
+    /// Returns a frame of this length, which must be at least [`Template::least`].
     pub(super) fn frame(&self, bytes: u32, pool: &mut FramePool) -> Frame {
         let bytes = (bytes as usize).clamp(self.headers, self.whole.len());
         let mut frame = pool.take(bytes);
@@ -82,10 +82,10 @@ impl Template {
     }
 }
 
-/// The headers of a stream's packets that come in by a port.
+/// Returns the template of a stream's packets that enter by a port.
 ///
 /// # Errors
-/// No selector of its virtual switch is for this port.
+/// No selector of the stream's virtual switch is for this port, or the selector is for a tunnel.
 pub(super) fn template(scenario: &Scenario, stream: &PacketStream, port: u32) -> Result<Template, LabError> {
     let switch = &scenario.switches[stream.switch];
     let Some(cut) = stream.virtual_switch.map(|index| &switch.virtual_switches[index]) else {
@@ -105,7 +105,7 @@ pub(super) fn template(scenario: &Scenario, stream: &PacketStream, port: u32) ->
 /// Refuses streams that cannot be sent.
 ///
 /// # Errors
-/// The first that cannot: what it has and what would do.
+/// The first stream that cannot be sent: what was found and what was expected.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), LabError> {
     for stream in &scenario.streams {
         let switch = &scenario.switches[stream.switch];
@@ -128,7 +128,8 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), LabError> {
                 end.port, switch.name
             ));
         }
-        // Sizes were checked when the scenario was read; a list without packets has none too short.
+        // Cannot fail: sizes were checked when the scenario was parsed. A list without packets has no packet that is
+        // too short.
         let shortest = stream.source.shortest().ok().flatten().unwrap_or(u32::MAX);
         for port in &stream.inputs {
             let least = template(scenario, stream, *port)?.least();
