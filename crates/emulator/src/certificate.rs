@@ -1,4 +1,5 @@
-//! How far a lab's times can be trusted: what it was to delay and did too late, what was left of the machine, and what follows from both.
+//! Certifies how far a lab's times can be trusted: lateness of injected delays, load of the machine, and the
+//! resulting verdict.
 use crate::dilate::Dilation;
 use crate::watch::Taken;
 use serde::Serialize;
@@ -6,99 +7,103 @@ use std::time::Duration;
 use weir_switch::LatenessSnapshot;
 use weir_traffic::{Delay, Delays};
 
-/// Errors of injected delays beyond this are counted: what links promise for 99 of 100 packets.
+/// Errors of injected link delays above this bound are counted. Links promise to keep it for 99 of 100 packets.
 const BOUND: Duration = Duration::from_micros(50);
-/// The same for what a profile delays.
+/// Errors of a profile's delays above this bound are counted.
 const DEVICE_BOUND: Duration = Duration::from_micros(20);
-/// Share of what is delayed that may be off by more than its bound in a faithful run.
+/// Largest share of delays that may exceed their bound in a faithful run.
 const FAITHFUL_OFF: f64 = 0.01;
-/// Beyond this share a run is not faithful.
+/// Share above which a run is not faithful.
 const DOUBTFUL_OFF: f64 = 0.10;
-/// Of fewer delays than this a share says too little for a run to be called not faithful.
+/// Number of delays below which a share alone cannot make a run not faithful, only doubtful.
 const FEW: u64 = 100;
-/// Share of the time in which all processors may be busy in a faithful run, and beyond which a run is not.
+/// Shares of the time in which all processors are busy: above the first a run is doubtful, above the second not
+/// faithful.
 const SATURATED: [f64; 2] = [0.05, 0.30];
-/// The same of processors' time that another machine got.
+/// Shares of processors' time given to another machine: above the first a run is doubtful, above the second not
+/// faithful.
 const STOLEN: [f64; 2] = [0.02, 0.10];
-/// The same of the time for which the process was not allowed to run.
+/// Shares of the time in which the process was not allowed to run: above the first a run is doubtful, above the
+/// second not faithful.
 const THROTTLED: [f64; 2] = [0.01, 0.05];
 
-/// Whether times are what the scenario says.
+/// Verdict on whether measured times are the scenario's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// They are.
+    /// Times are what the scenario says.
     Faithful,
-    /// Some may not be.
+    /// Some times may be wrong.
     Doubtful,
-    /// They are not.
+    /// Times are wrong.
     NotFaithful,
 }
 
-/// How far a lab's times can be trusted.
+/// Certificate of how far a lab's times can be trusted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Certificate {
-    /// In a word.
+    /// Overall verdict: the gravest of the findings.
     pub verdict: Verdict,
-    /// Why it is no better, the gravest first; each with what to change.
+    /// Findings that lowered the verdict, gravest first, each with advice.
     pub reasons: Vec<String>,
-    /// How many times slower than the scenario says everything ran; times here are divided by it.
+    /// Factor by which everything ran slower than the scenario says. Link and device times in this certificate are
+    /// divided by it.
     pub dilation: f64,
-    /// Time watched.
+    /// Time watched, in seconds.
     pub duration_s: f64,
-    /// How much later than they should have frames left links that have a rate or a delay; none without such frames.
+    /// Lateness of frames on links that have a rate or a delay; `None` without such frames.
     pub links: Option<Late>,
-    /// The same of what switches with a profile delayed: commands, packets, their way to the controller and back.
+    /// Lateness of what switches with a profile delayed: commands, packets, their way to the controller and back.
     pub devices: Option<LateDevices>,
-    /// What was left of the machine.
+    /// Load of the machine.
     pub machine: Spent,
 }
 
-/// How late things were done that were to be done at a time.
+/// Lateness of actions that were due at a given time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Late {
-    /// Their distribution.
+    /// Distribution of the lateness.
     pub by: Delay,
     /// Share that was more than 20 us late, `0.0..=1.0`.
     pub share_over_20us: f64,
-    /// Share that was more than 50 us late.
+    /// Share that was more than 50 us late, `0.0..=1.0`.
     pub share_over_50us: f64,
 }
 
-/// How late switches with a profile were, all together.
+/// Lateness of all switches with a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LateDevices {
-    /// Things that were delayed.
+    /// Number of delayed releases.
     pub samples: u64,
-    /// Half of one switch's were at most so late, in microseconds: of the switch of which that is most.
+    /// Largest median lateness of any switch, in microseconds.
     pub worst_p50_us: f64,
-    /// The same of 99 of 100.
+    /// Largest 99th percentile of the lateness of any switch, in microseconds.
     pub worst_p99_us: f64,
-    /// The latest of all.
+    /// Largest lateness of all, in microseconds.
     pub max_us: f64,
     /// Share that was more than 20 us late in this machine's time, `0.0..=1.0`.
     pub share_over_20us: f64,
 }
 
-/// What was taken of the machine. Shares are of all processors' time, `0.0..=1.0`.
+/// Load of the machine. Shares are of all processors' time, `0.0..=1.0`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spent {
-    /// Processors.
+    /// Number of processors.
     pub processors: usize,
-    /// Time they were busy.
+    /// Share of the time in which they were busy, including stolen time.
     pub busy_share: f64,
-    /// Part of it by this process and programs in hosts that have ended.
+    /// Part of the busy time used by this process and by programs in hosts that have ended.
     pub own_share: f64,
-    /// Share of the run in which all of them were busy at once.
+    /// Share of the run in which all processors were busy at once.
     pub saturated_share: f64,
-    /// Time that the machine below gave to others.
+    /// Share of the time that the hypervisor gave to other machines.
     pub stolen_share: f64,
     /// Time for which this process was not allowed to run, in seconds.
     pub throttled_s: f64,
 }
 
 impl Late {
-    /// Of times in this machine's own time.
+    /// Sums up lateness counts (ns of this machine's time, number); `None` without counts.
     pub(crate) fn of(counts: impl Iterator<Item = (u64, u64)>, dilation: Dilation) -> Option<Late> {
         let mut late = Delays::default();
         counts.for_each(|(ns, count)| late.record_many_ns(dilation.told_ns(ns), count));
@@ -108,7 +113,7 @@ impl Late {
 }
 
 impl LateDevices {
-    /// Of switches' times in this machine's own time; none if nothing was delayed.
+    /// Sums up the lateness of switches, measured in this machine's time; `None` if nothing was delayed.
     pub(crate) fn of(switches: &[LatenessSnapshot], dilation: Dilation) -> Option<LateDevices> {
         let worst = |time: fn(&LatenessSnapshot) -> f64| {
             switches.iter().map(time).fold(0.0, f64::max) * 1e6 / dilation.factor()
@@ -125,7 +130,7 @@ impl LateDevices {
     }
 }
 
-/// Judges a run of this length.
+/// Makes the certificate of a run of this length.
 pub(crate) fn judge(
     links: Option<Late>,
     devices: Option<LateDevices>,
@@ -192,7 +197,8 @@ pub(crate) fn judge(
     }
 }
 
-/// What is said of things of which too large a share was late; `by`: at most so, 99 of 100, and all, in microseconds.
+/// Returns the finding on actions of which too large a share was late. `by`: 99th percentile and maximum of the
+/// lateness, in microseconds.
 fn off(what: &str, samples: u64, share: f64, by: [f64; 2], bound: Duration, advice: &str) -> Option<(Verdict, String)> {
     let found = exceeds(share, [FAITHFUL_OFF, DOUBTFUL_OFF])?;
     let verdict = if samples < FEW { Verdict::Doubtful } else { found };
@@ -202,7 +208,7 @@ fn off(what: &str, samples: u64, share: f64, by: [f64; 2], bound: Duration, advi
     Some((verdict, format!("{off}: {advice}")))
 }
 
-/// What a share says that is to stay below the first of two limits, and must below the second.
+/// Returns the verdict on a share: doubtful above the first limit, not faithful above the second, none below.
 fn exceeds(share: f64, [faithful, doubtful]: [f64; 2]) -> Option<Verdict> {
     match share {
         _ if share > doubtful => Some(Verdict::NotFaithful),

@@ -1,4 +1,4 @@
-//! A run from its start to its end.
+//! Runs a lab from start to end.
 use crate::certificate::{self, Certificate, Late, LateDevices};
 use crate::dilate::Dilation;
 use crate::host::Host;
@@ -20,63 +20,64 @@ use weir_scenario::{Expect, Scenario, Traffic, TrafficKind};
 use weir_switch::SwitchHandle;
 use weir_units::{Clock, Instant, SystemClock};
 
-/// How long switches may take to come under control, and for each of them.
+/// Longest time for switches to come under control, and addition for each switch.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(5);
 const CONTROL_TIMEOUT_EACH: Duration = Duration::from_millis(50);
-/// How often something is looked at that cannot be waited for.
+/// Polling interval for conditions that cannot be waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// How often progress is told.
+/// Time between two reports of progress.
 pub(crate) const TELL_EVERY: Duration = Duration::from_millis(100);
-/// How long after its expected end traffic is waited for: hosts end their items by themselves before that.
+/// Time to wait for traffic after its expected end. Hosts end their items by themselves before that.
 const GRACE: Duration = Duration::from_secs(10);
-/// Longest time for which switches that still move frames are waited for once all traffic is over; others than the
-/// traffic's may never end.
+/// Longest time to wait, after all traffic is over, for switches that still move frames. Frames of other origin may
+/// never end.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// How a scenario is run.
+/// Options for running a scenario.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Hosts are network namespaces instead of stacks in this process.
+    /// True if hosts are network namespaces instead of stacks in this process.
     pub netns: bool,
-    /// Hosts are network namespaces, links can be changed while they are used, switches listen for tools, and the result has a certificate.
+    /// True to emulate: hosts are network namespaces, links can be changed during the run, switches listen for tools,
+    /// and the result has a certificate.
     pub emulate: bool,
-    /// How many times slower than the scenario says everything is, with `emulate`.
+    /// Factor by which everything is slower than the scenario says; used with `emulate`.
     pub dilation: Dilation,
-    /// How hosts find each other's Ethernet addresses, with `emulate`; otherwise they ask.
+    /// How hosts find each other's Ethernet addresses; used with `emulate`. Without it they always ask.
     pub neighbours: Neighbours,
-    /// Stops the run early.
+    /// Handle that stops the run early.
     pub cancel: Cancel,
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Progress {
-    /// What is being done, before and after traffic.
+    /// Current step, before and after traffic.
     Step(&'static str),
-    /// Traffic runs.
+    /// The scenario's traffic runs.
     Traffic {
-        /// Items that are through.
+        /// Items that have finished.
         done: usize,
-        /// All items.
+        /// Number of all items.
         items: usize,
         /// Time since traffic began.
         elapsed: Duration,
-        /// Time it will take.
+        /// Expected length of the traffic.
         expected: Duration,
     },
     /// Hosts ping each other.
     Pings {
-        /// Pings that were answered or given up.
+        /// Pings that were answered or timed out.
         done: usize,
-        /// All pings.
+        /// Number of all pings.
         pings: usize,
-        /// Time since they began.
+        /// Time since the pings began.
         elapsed: Duration,
     },
 }
 
-/// Runs a scenario. `progress` is told how far it is, about ten times a second. When this returns, nothing of the lab is
-/// left: no thread, process, interface or namespace.
+/// Runs a scenario. Calls `progress` about ten times a second. On return nothing of the lab is left: no thread,
+/// process, interface or namespace.
 ///
 /// # Errors
 /// The lab could not be set up. Traffic that fails is no error but a result that did not pass.
@@ -87,46 +88,46 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &mut dyn FnMut(Prog
     lab.finish()
 }
 
-/// Hosts of one of the two kinds.
+/// Hosts of either kind.
 enum AnyHosts {
     Memory(Engines),
     Netns(netns::Hosts),
 }
 
-/// A lab that is set up. Its parts are taken down in this order when it is dropped, whatever the reason.
+/// Lab that is set up. When it is dropped for any reason, its parts are taken down in the order of these fields.
 pub struct Lab {
     scenario: Arc<Scenario>,
     clock: SystemClock,
     dilation: Dilation,
     network: Network,
     hosts: AnyHosts,
-    /// What sends streams, until it was used.
+    /// Sender of streams, until it is used.
     rig: Option<Rig>,
     streams: Option<streams::Running>,
     done: Sender<usize>,
     finished: Receiver<usize>,
-    /// What traffic there was.
+    /// State of the last run of traffic.
     ran: Ran,
-    /// What was measured of it so far.
+    /// Measurements of the last run's items so far.
     measured: Vec<Measured>,
     counted: Vec<streams::Counted>,
-    /// With when it began, if times are certified.
+    /// Watch of the machine and its start time, if times are certified.
     watch: Option<(Watch, Instant)>,
     started: Started,
 }
 
-/// How traffic ran.
+/// State of a run of traffic.
 #[derive(Debug, Clone, Default)]
 struct Ran {
     elapsed: Duration,
-    /// Which items are through: all streams together are one behind the others.
+    /// True for each finished item. All streams together are one more item at the end.
     through: Vec<bool>,
-    /// It was ended early.
+    /// True if the run was cancelled before all items had finished.
     is_cut_short: bool,
 }
 
 impl Lab {
-    /// Makes hosts, switches and links, and waits until all is under control.
+    /// Makes hosts, switches and links, and waits until all switches are under control.
     ///
     /// # Errors
     /// The lab could not be set up; nothing of it is left.
@@ -194,10 +195,11 @@ impl Lab {
         Ok(())
     }
 
-    /// Runs the scenario's traffic, until it is through or `cancel` says so; [`Lab::report`] says what became of it. Streams are sent the first time.
+    /// Runs the scenario's traffic until it has finished or `cancel` is cancelled. [`Lab::report`] returns the
+    /// results. Streams are sent only the first time.
     ///
     /// # Errors
-    /// The system has no thread left.
+    /// The system has no thread left, or a switch has ended.
     pub fn traffic(&mut self, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Result<(), LabError> {
         let begin = self.clock.now();
         let streams = self.scenario.traffic.len();
@@ -210,7 +212,7 @@ impl Lab {
         }
         if let Some(rig) = rig {
             let done = self.done.clone();
-            // Nobody listens any more: the lab is ending.
+            // Fails if the receiver is gone because the lab is ending.
             let tell = move || _ = done.send(streams);
             self.streams = Some(rig.begin(&self.scenario, self.clock, begin, tell)?);
         }
@@ -218,7 +220,7 @@ impl Lab {
             AnyHosts::Memory(engines) => engines.begin(&self.scenario, begin),
             AnyHosts::Netns(hosts) => {
                 hosts.forget_programs();
-                // What a run before had to say.
+                // Discards reports of a previous run.
                 while self.finished.try_recv().is_ok() {}
                 hosts.begin(&self.scenario, cancel, &self.done);
             }
@@ -238,9 +240,9 @@ impl Lab {
         Ok(())
     }
 
-    /// Waits until packets that are under way have arrived or are dropped: as long as links and queues may keep them,
-    /// and as long again while switches still moved frames meanwhile, [`SETTLE`] at most. A busy machine may keep a
-    /// switch's thread from them for longer than any queue.
+    /// Waits until packets under way have arrived or are dropped. Waits as long as links and queues may keep them,
+    /// and repeats this while switches still move frames, [`SETTLE`] longer at most. The repetition is needed because
+    /// a busy machine may hold a switch's thread up for longer than any queue.
     ///
     /// # Errors
     /// A switch has ended.
@@ -258,8 +260,8 @@ impl Lab {
         }
     }
 
-    /// What became of the traffic that was run last, and how everything is now. Traffic that still runs is ended; of hosts in this process no more can
-    /// be run afterwards.
+    /// Returns the results of the last run of traffic and the current state of the network. Ends traffic that still
+    /// runs. Hosts in this process cannot run traffic afterwards.
     ///
     /// # Errors
     /// A switch has ended.
@@ -282,7 +284,7 @@ impl Lab {
         let item = |((item, measured), through): ((&Traffic, &Measured), &bool)| {
             traffic_result(scenario, item, measured.clone(), *through)
         };
-        // Without any run yet there is nothing to tell.
+        // Empty if no traffic has run yet.
         let traffic: Vec<TrafficResult> =
             scenario.traffic.iter().zip(&self.measured).zip(&ran.through).map(item).collect();
         let mut result = LabResult {
@@ -301,18 +303,18 @@ impl Lab {
         Ok(result)
     }
 
-    /// Takes the lab down; as [`Lab::report`], with what was counted until the very end.
+    /// Takes the lab down. Returns what [`Lab::report`] returns, with the controller's counters up to the end.
     ///
     /// # Errors
     /// A switch has ended.
     pub fn finish(mut self) -> Result<LabResult, LabError> {
         let mut result = self.report()?;
-        // Switches stop before the interfaces of their ports are removed.
+        // Stops switches before the interfaces of their ports are removed.
         result.controller = self.network.stop();
         Ok(result)
     }
 
-    /// How far times can be trusted that were measured until now.
+    /// Returns a certificate of the times measured until now.
     ///
     /// # Errors
     /// A switch has ended.
@@ -326,13 +328,13 @@ impl Lab {
         Ok(certificate::judge(links, devices, &taken, self.clock.now() - begun, self.dilation))
     }
 
-    /// How long starting took.
+    /// Returns how long starting took.
     pub fn started(&self) -> Started {
         self.started
     }
 }
 
-/// What a prompt needs to know.
+/// Access for the prompt.
 impl Lab {
     pub(crate) fn scenario(&self) -> &Scenario {
         &self.scenario
@@ -350,12 +352,12 @@ impl Lab {
         self.network.switch(index)
     }
 
-    /// Of links between switches, at both ends.
+    /// Returns the controls of links between switches, for both ends.
     pub(crate) fn link_controls(&self) -> &[[LinkControl; 2]] {
         self.network.controls()
     }
 
-    /// Of links of hosts.
+    /// Returns the controls of hosts' links.
     pub(crate) fn access_controls(&self) -> &[LinkControl] {
         self.netns().map_or(&[], netns::Hosts::controls)
     }
@@ -368,7 +370,7 @@ impl Lab {
         &self.namespaces()[host]
     }
 
-    /// Programs that run in hosts, new ones being started.
+    /// Returns the registry of programs that run in hosts, ready for new ones; `None` for hosts in this process.
     pub(crate) fn programs(&mut self) -> Option<&Programs> {
         match &mut self.hosts {
             AnyHosts::Netns(hosts) => {
@@ -379,7 +381,7 @@ impl Lab {
         }
     }
 
-    /// Where the lab's sockets are.
+    /// Returns the folder of the lab's sockets.
     pub(crate) fn folder(&self) -> &Path {
         self.netns().map_or(Path::new(""), netns::Hosts::folder)
     }
@@ -392,34 +394,34 @@ impl Lab {
     }
 }
 
-/// How long starting a lab took, and what was decided then.
+/// Times that starting a lab took, and a choice made then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Started {
-    /// Making hosts and their links.
+    /// Time to make hosts and their links.
     pub hosts: Duration,
-    /// Starting switches and the controller.
+    /// Time to start switches and the controller.
     pub switches: Duration,
-    /// Waiting until all links are up and all switches under control.
+    /// Time until all links were up and all switches under control.
     pub control: Duration,
-    /// Hosts know each other's Ethernet addresses from the start.
+    /// True if hosts know each other's Ethernet addresses from the start.
     pub neighbours_known: bool,
 }
 
 impl Started {
-    /// All together.
+    /// Returns the sum of the times.
     pub fn sum(&self) -> Duration {
         self.hosts + self.switches + self.control
     }
 }
 
-/// How long a scenario's traffic takes.
+/// Returns how long a scenario's traffic takes.
 fn expected(scenario: &Scenario) -> Duration {
     let items = scenario.traffic.iter().map(|item| item.start + length(item));
     let streams = scenario.streams.first().map(|_| scenario.simulate.warm_up + scenario.simulate.duration);
     items.chain(streams).max().unwrap_or_default()
 }
 
-/// How long an item of traffic takes, from its start.
+/// Returns how long an item of traffic takes, from its start.
 pub fn length(item: &Traffic) -> Duration {
     match item.kind {
         TrafficKind::Ping { count, interval } => interval.saturating_mul(count),
@@ -427,7 +429,7 @@ pub fn length(item: &Traffic) -> Duration {
     }
 }
 
-/// Hosts on memory ports, and the switches' ends of these.
+/// Makes hosts on memory ports. Returns them with the switches' ends of the ports.
 fn memory_hosts(scenario: &Scenario) -> Result<(Vec<Host>, SwitchPorts), LabError> {
     let mut hosts = Vec::new();
     let mut ports = Vec::new();
@@ -440,7 +442,7 @@ fn memory_hosts(scenario: &Scenario) -> Result<(Vec<Host>, SwitchPorts), LabErro
     Ok((hosts, ports))
 }
 
-/// Ends the hosts and takes over what they measured and dropped.
+/// Ends the hosts and takes over their measurements and drops.
 fn take_memory(engines: &mut Engines, scenario: &Scenario, measured: &mut [Measured], drops: &mut Vec<Drop>) {
     for (host, finished) in engines.stop() {
         let place = &scenario.hosts[host].name;
@@ -465,7 +467,8 @@ fn setup(scenario: &Scenario, mode: Mode, elapsed: Duration) -> Setup {
     }
 }
 
-/// What became of an item of traffic, from what its ends measured, and whether it was through.
+/// Returns the result of an item of traffic. `measured` are its ends' measurements; `through` is true if the item
+/// finished.
 pub fn traffic_result(scenario: &Scenario, item: &Traffic, measured: Measured, through: bool) -> TrafficResult {
     let reached = measured.received > 0;
     let tcp = matches!(item.kind, TrafficKind::Tcp { .. });

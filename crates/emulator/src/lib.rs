@@ -1,9 +1,11 @@
-//! Labs: a scenario's switches, links and hosts brought to life, its traffic run, everything measured and taken down again.
+//! Runs labs: builds a scenario's switches, links and hosts, runs its traffic, measures, and takes everything down
+//! again.
 //!
-//! [`run`] is the way in; [`Lab`] for one that stays, with a [`prompt`]. Hosts are network stacks in this process on memory ports, which needs no
-//! privilege, or network namespaces with real programs. Reading order: [`result`] (what comes out), `lab` (the run from start to end), `network`
-//! (switches, links, controller), `host` and `netns` (the two kinds of hosts), [`prompt`], `certificate` (how far times can be trusted),
-//! [`cleanup`] (what killed labs leave).
+//! [`run`] runs a scenario once. [`Lab`] is for labs that stay, with a [`prompt`]. Hosts are network stacks in this
+//! process on memory ports, which needs no privilege, or network namespaces with real programs. Reading order:
+//! [`result`] (results), `lab` (the run from start to end), `network` (switches, links, controller), `host` and
+//! `netns` (the two kinds of hosts), [`prompt`], `certificate` (how far times can be trusted), [`cleanup`] (removal
+//! of what killed labs leave).
 mod cancel;
 mod certificate;
 mod check;
@@ -33,7 +35,7 @@ pub use netns::pairs::Pairs;
 pub use result::LabResult;
 pub use watch::Stolen;
 
-/// What labs are made of, for other engines that run scenarios: parts without thread or clock.
+/// Parts of labs without thread or clock, for other engines that run scenarios.
 pub mod parts {
     pub use crate::check::refuse_loops;
     pub use crate::host::{Finished, Host};

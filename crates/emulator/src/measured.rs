@@ -1,12 +1,12 @@
-//! What the ends of one item of traffic measured.
+//! Measurements of the ends of an item of traffic.
 use std::time::Duration;
 
 pub use weir_traffic::{Delays, shares};
 
-/// What one end of an item of traffic measured; the ends' are put together with [`Measured::merge`].
+/// Measurements of one end of an item of traffic. [`Measured::merge`] combines both ends.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
-    /// Packets (TCP: bytes) that the sender was to send.
+    /// Packets (TCP: bytes) that the sender had to send.
     pub asked: u64,
     /// Packets (TCP: bytes) sent.
     pub sent: u64,
@@ -14,18 +14,18 @@ pub struct Measured {
     pub received: u64,
     /// Payload bytes received.
     pub payload_bytes: u64,
-    /// Time from the first to the last of them.
+    /// Time from the first to the last reception.
     pub span: Duration,
     /// Round trips of pings; one-way times of datagrams.
     pub delays: Delays,
-    /// Round trips of all pings but the first, which waits for addresses and for the controller as well.
+    /// Round trips of all pings but the first, which also waits for address resolution and the controller.
     pub after_first: Delays,
-    /// What went wrong, for people.
+    /// Description of a failure, for display.
     pub problem: Option<String>,
 }
 
 impl Measured {
-    /// The answer to a ping, by its number from 0 on.
+    /// Records the answer to a ping by its number, from 0.
     pub fn answered(&mut self, number: u64, round_trip: Duration) {
         self.received += 1;
         self.delays.record(round_trip);
@@ -34,7 +34,7 @@ impl Measured {
         }
     }
 
-    /// Adds what the other end measured.
+    /// Adds the measurements of the other end.
     pub fn merge(&mut self, other: Measured) {
         self.asked += other.asked;
         self.sent += other.sent;

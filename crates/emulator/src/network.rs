@@ -1,4 +1,4 @@
-//! Switches, the links between them, and their controller.
+//! Starts switches, the links between them, and their controller.
 use crate::LabError;
 use crate::result::{ControllerResult, Drop, SwitchResult};
 use crate::streams::SparePorts;
@@ -22,30 +22,31 @@ use weir_switch::{
     SwitchConfig, SwitchHandle,
 };
 
-/// Frames on their way between two memory ports: a burst of 64 kB of small frames, several times.
+/// Frames that a memory port holds on their way: several bursts of 64 kB of small frames.
 pub const MEMORY_FRAMES: usize = 4096;
-/// How long switches poll before they sleep, when there is a core for each.
+/// Time that switches poll before they sleep if there is a core for each of them.
 const SPIN: Duration = Duration::from_micros(20);
-/// The same where streams are measured, whose packets wait for microseconds: longer than what lies between two packets of bursts.
+/// Time that switches poll before they sleep if streams are measured, whose delays are microseconds: longer than gaps
+/// between packets of bursts.
 const SPIN_FOR_STREAMS: Duration = Duration::from_millis(2);
 
-/// The switches' ends of hosts' links, one for each host.
+/// Switches' ends of hosts' links, one for each host.
 pub(crate) type SwitchPorts = Vec<Box<dyn Port>>;
 
-/// A running network. When it is dropped switches stop first, then the controller.
+/// Running network. When it is dropped, switches stop first, then the controller.
 pub(crate) struct Network {
     switches: Vec<SwitchHandle>,
     controller: Option<Controller>,
-    /// What is at the other end of each switch's ports.
+    /// Device at the other end of each switch's ports, for reports.
     peers: Vec<HashMap<PortNo, String>>,
-    /// What changes its links at both ends, in the scenario's order; nothing if they cannot be changed.
+    /// Controls of both ends of each link, in the scenario's order; empty if links cannot be changed.
     controls: Vec<[LinkControl; 2]>,
 }
 
 impl Network {
-    /// Starts the scenario's switches, with `hosts[i]` as the switch's end of the link to host `i` and `spare` ports beside, joined by its
-    /// links and under its controller. With a `folder` links can be changed while they are used, and each switch listens there: for OpenFlow
-    /// on `NAME.mgmt`, for `weir ctl` on `NAME.sock`.
+    /// Starts the scenario's switches with their links and their controller. `hosts[i]` is the switch's end of the
+    /// link to host `i`; `spare` are ports without host or link. With a `folder`, links can be changed during the
+    /// run, and each switch listens there: for OpenFlow on `NAME.mgmt`, for `weir ctl` on `NAME.sock`.
     pub(crate) fn start(
         scenario: &Scenario,
         hosts: SwitchPorts,
@@ -94,15 +95,15 @@ impl Network {
         Ok(network)
     }
 
-    /// Whether every port has link, and every switch that has a controller is under its control.
+    /// Returns true if every port has link, and every switch that has a controller is under its control.
     pub(crate) fn is_ready(&self, scenario: &Scenario) -> Result<bool, LabError> {
-        // The embedded controller speaks OpenFlow 1.3 by a table-miss entry in each switch: once that is there, packets
-        // are seen.
+        // The embedded controller adds a table-miss entry to each OpenFlow 1.3 switch. Packets reach the controller
+        // only once that entry is there.
         let entry = matches!(scenario.control, Control::Embedded { openflow: OpenFlow::V13, .. });
         let controlled = scenario.control != Control::None;
         for switch in &self.switches {
             let snapshot = switch.snapshot()?;
-            // A port without link is left out of floods, and the first question for an address would be lost.
+            // Floods leave out ports without link, so the first address request would be lost.
             let linked = snapshot.ports.iter().all(|port| port.link_up);
             if !linked || controlled && snapshot.channels_up() == 0 || entry && snapshot.entries() == 0 {
                 return Ok(false);
@@ -111,24 +112,25 @@ impl Network {
         Ok(true)
     }
 
-    /// A switch, by its place in the scenario.
+    /// Returns a switch by its index in the scenario.
     pub(crate) fn switch(&self, index: usize) -> &SwitchHandle {
         &self.switches[index]
     }
 
-    /// What changes a link at both ends, by its place in the scenario.
+    /// Returns the controls of both ends of each link, by the link's index in the scenario; empty if links cannot be
+    /// changed.
     pub(crate) fn controls(&self) -> &[[LinkControl; 2]] {
         &self.controls
     }
 
-    /// How late switches were that keep a profile's times.
+    /// Returns the lateness of the switches that have a profile.
     pub(crate) fn lateness(&self) -> Result<Vec<LatenessSnapshot>, LabError> {
         let timings = self.switches.iter().map(|switch| Ok(switch.snapshot()?.timing));
         let timings: Vec<_> = timings.collect::<Result<_, LabError>>()?;
         Ok(timings.into_iter().flatten().map(|timing| timing.lateness).collect())
     }
 
-    /// Switches and their drops as they are now.
+    /// Returns the current state of all switches, and their drops.
     pub(crate) fn snapshot(&self) -> Result<(Vec<SwitchResult>, Vec<Drop>), LabError> {
         let mut switches = Vec::new();
         let mut drops = Vec::new();
@@ -140,7 +142,7 @@ impl Network {
         Ok((switches, drops))
     }
 
-    /// Frames that the switches received, sent and dropped at their ports so far.
+    /// Returns the number of frames that the switches have received, sent and dropped at their ports.
     ///
     /// # Errors
     /// A switch has ended.
@@ -155,12 +157,12 @@ impl Network {
         Ok(frames)
     }
 
-    /// What the controller counted so far.
+    /// Returns the embedded controller's counters so far; `None` without such a controller.
     pub(crate) fn controller(&self) -> Option<ControllerResult> {
         self.controller.as_ref().map(|controller| controller_result(&controller.snapshot()))
     }
 
-    /// Stops switches and controller; what the controller counted.
+    /// Stops switches and controller. Returns the controller's final counters.
     pub(crate) fn stop(&mut self) -> Option<ControllerResult> {
         self.switches.drain(..).for_each(SwitchHandle::stop);
         Some(controller_result(&self.controller.take()?.stop()))
@@ -177,12 +179,13 @@ fn controller_result(snapshot: &weir_controller::Snapshot) -> ControllerResult {
     }
 }
 
-/// What a link does, at an end that shapes what it sends.
+/// Returns the shape of a link, for an end that shapes the frames it sends.
 pub(crate) fn shape(spec: &LinkSpec) -> Shape {
     Shape { rate: spec.rate, delay: spec.delay, buffer: spec.buffer, jitter: spec.jitter, loss: spec.loss }
 }
 
-/// Shapes what is sent through `port`, if the link asks for it; `dice` say what happens by chance.
+/// Wraps `port` so that sent frames are shaped, if the link has a rate, delay, jitter or loss. The last argument
+/// seeds the random numbers.
 pub fn shaped(port: impl Port + 'static, spec: &LinkSpec, (seed, number): Dice) -> Box<dyn Port> {
     let shape = shape(spec);
     if shape.is_none() {
@@ -191,21 +194,21 @@ pub fn shaped(port: impl Port + 'static, spec: &LinkSpec, (seed, number): Dice) 
     Box::new(Link::new(Box::new(port), shape, Shape::default()).seeded(seed, number))
 }
 
-/// A seed, and the number of what has it.
+/// Seed, and number of the stream of random numbers.
 pub type Dice = (u64, u64);
 
-/// Which end of which link.
+/// End of a link.
 #[derive(Debug, Clone, Copy)]
 pub enum At {
-    /// The switch's end of a host's link, by the host's number.
+    /// Switch's end of a host's link, by the host's index.
     ToHost(usize),
-    /// The host's end of it.
+    /// Host's end of its link, by the host's index.
     OfHost(usize),
-    /// An end of a link between switches, by the link's number.
+    /// End (0 or 1) of a link between switches, by the link's index.
     Link(usize, usize),
 }
 
-/// What the end of a link does by chance: the same in every engine.
+/// Returns the seed and number for the random numbers of a link's end, which are equal in every engine.
 pub fn dice(scenario: &Scenario, at: At) -> Dice {
     let hosts = scenario.hosts.len();
     let number = match at {
@@ -219,7 +222,7 @@ pub fn dice(scenario: &Scenario, at: At) -> Dice {
 /// Puts a scenario's queues in front of a switch's port.
 ///
 /// # Errors
-/// They ask for what the port cannot give.
+/// The port cannot provide the queues.
 pub fn queued(port: Box<dyn Port>, queues: &[weir_scenario::Queue]) -> Result<Box<dyn Port>, LabError> {
     let config = |queue: &weir_scenario::Queue| QueueConfig {
         id: queue.queue,
@@ -233,7 +236,7 @@ pub fn queued(port: Box<dyn Port>, queues: &[weir_scenario::Queue]) -> Result<Bo
     queued.map_err(|problem| LabError::Scenario(format!("port {name}: {problem}")))
 }
 
-/// The two ends of a link between switches, each named after the other's.
+/// Returns the two ends of a link between switches, shaped; each port is named after both switches, its own first.
 fn link_ports(names: [&str; 2], spec: &LinkSpec, dice: [Dice; 2]) -> Result<[Box<dyn Port>; 2], LabError> {
     let (a, b) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("join two switches"))?;
     let [one, two] = names;
@@ -242,7 +245,7 @@ fn link_ports(names: [&str; 2], spec: &LinkSpec, dice: [Dice; 2]) -> Result<[Box
     Ok([shaped(a, spec, first), shaped(b, spec, second)])
 }
 
-/// As [`link_ports`], with what changes each end.
+/// Returns what [`link_ports`] returns, with a control for each end.
 fn controlled_ports(names: [&str; 2], spec: &LinkSpec, dice: [Dice; 2]) -> Result<ControlledEnds, LabError> {
     let (a, b) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("join two switches"))?;
     let [one, two] = names;
@@ -256,7 +259,7 @@ fn controlled_ports(names: [&str; 2], spec: &LinkSpec, dice: [Dice; 2]) -> Resul
     Ok((ends, controls))
 }
 
-/// A link's ends, and what changes each.
+/// Ends of a link, and the control of each.
 type ControlledEnds = ([Box<dyn Port>; 2], [LinkControl; 2]);
 
 fn start_controller(scenario: &Scenario) -> Result<Option<Controller>, LabError> {
@@ -266,7 +269,8 @@ fn start_controller(scenario: &Scenario) -> Result<Option<Controller>, LabError>
     controller.map(Some).map_err(LabError::system("start the controller"))
 }
 
-/// The application of a scenario's embedded controller, and how its sessions are to be; none if it is under another or none.
+/// Returns the application of a scenario's embedded controller and the settings of its sessions; `None` if the
+/// controller is external or there is none.
 pub fn embedded(scenario: &Scenario) -> Option<(Learning, SessionConfig)> {
     let Control::Embedded { app: weir_scenario::App::Learning, openflow } = scenario.control else { return None };
     let vlan = |host: &weir_scenario::Host| {
@@ -286,7 +290,7 @@ pub fn embedded(scenario: &Scenario) -> Option<(Learning, SessionConfig)> {
     Some((Learning::new(learning), SessionConfig { versions, ..SessionConfig::default() }))
 }
 
-/// A scenario's switch as a datapath, and what it does with no controller.
+/// Returns the datapath's configuration of a scenario's switch, and its behaviour without a controller.
 pub fn datapath(switch: &weir_scenario::Switch) -> (DatapathConfig, FailMode) {
     let config = DatapathConfig {
         datapath_id: switch.dpid,
@@ -298,7 +302,8 @@ pub fn datapath(switch: &weir_scenario::Switch) -> (DatapathConfig, FailMode) {
     (config, weir_switch::fail_mode(switch.fail_mode))
 }
 
-/// The device that a scenario's switch is to be like in time, if it has one; random times go by the scenario's seed.
+/// Returns the profile whose times a scenario's switch keeps; `None` without one that takes time. The scenario's seed
+/// determines random times.
 pub fn profile(scenario: &Scenario, switch: &weir_scenario::Switch) -> Option<ProfileConfig> {
     let profile = switch.profile.clone().filter(|profile| profile.takes_time())?;
     Some(ProfileConfig { profile, seed: scenario.seed.wrapping_add(switch.dpid) })
@@ -373,7 +378,7 @@ fn switch_drops(snapshot: &Snapshot, peers: &HashMap<PortNo, String>, drops: &mu
     }
 }
 
-/// A port's drops by reason.
+/// Appends a port's drops to `drops`, by reason.
 pub fn port_drops(place: &str, counters: &Counters, drops: &mut Vec<Drop>) {
     let reasons = [
         ("sending: queue full", counters.tx_full),

@@ -1,54 +1,54 @@
-//! What a lab reports: every figure, with what it was measured with.
+//! Results of a lab: all measurements, with a description of the setup.
 pub use crate::certificate::{Certificate, Late, LateDevices, Spent, Verdict};
 use serde::Serialize;
 
 pub use weir_traffic::Delay;
 
-/// The result of a run. Times are in the unit their name ends with.
+/// Result of a run. Times are in the unit with which their name ends.
 #[derive(Debug, Clone, Serialize)]
 pub struct LabResult {
-    /// Whether all traffic did what the scenario expects. Never true of a partial result.
+    /// True if all traffic did what the scenario expects. Never true of a partial result.
     pub passed: bool,
-    /// Whether the run was stopped before its end: figures cover what was done until then.
+    /// True if the run was stopped before its end: figures cover the time until then.
     pub partial: bool,
-    /// What the figures were measured with.
+    /// Setup of the measurement.
     pub setup: Setup,
-    /// Traffic, in the scenario's order.
+    /// Results of traffic, in the scenario's order.
     pub traffic: Vec<TrafficResult>,
-    /// Packets by rule, in the scenario's order.
+    /// Results of streams, in the scenario's order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<StreamResult>,
-    /// Switches, in the scenario's order.
+    /// Results of switches, in the scenario's order.
     pub switches: Vec<SwitchResult>,
-    /// The embedded controller.
+    /// Counters of the embedded controller, if there is one.
     pub controller: Option<ControllerResult>,
-    /// Packets that were dropped, where and why; places without drops are left out.
+    /// Packets dropped, by place and reason. Places without drops are left out.
     pub drops: Vec<Drop>,
-    /// How far times can be trusted, of an emulation.
+    /// Certificate of how far times can be trusted; only of an emulation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
 }
 
-/// What the figures of a run were measured with.
+/// Setup of a measurement.
 #[derive(Debug, Clone, Serialize)]
 pub struct Setup {
-    /// The scenario's name.
+    /// Name of the scenario.
     pub scenario: String,
-    /// The scenario's seed.
+    /// Seed of the scenario.
     pub seed: u64,
-    /// What the hosts are.
+    /// Kind of hosts.
     pub mode: Mode,
     /// Version of weir.
     pub version: &'static str,
-    /// Whether it was built with optimisation.
+    /// True if weir was built with optimisation.
     pub release_build: bool,
-    /// The machine.
+    /// Machine of the measurement.
     pub machine: Machine,
-    /// Time from the start of traffic to its end.
+    /// Time from the start of traffic to its end, in seconds.
     pub duration_s: f64,
 }
 
-/// What hosts are.
+/// Kind of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -60,39 +60,39 @@ pub enum Mode {
     Virtual,
 }
 
-/// A machine.
+/// Description of a machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct Machine {
-    /// Its processor.
+    /// Model of the processor.
     pub cpu: String,
-    /// Processors this process may use.
+    /// Processors that this process may use.
     pub cores: usize,
-    /// Its kernel.
+    /// Release of the kernel.
     pub kernel: String,
 }
 
-/// What became of an item of traffic.
+/// Result of an item of traffic.
 #[derive(Debug, Clone, Serialize)]
 pub struct TrafficResult {
-    /// `ping`, `tcp` or `udp`.
+    /// Kind of traffic: `ping`, `tcp` or `udp`.
     pub kind: &'static str,
-    /// The sending host.
+    /// Name of the sending host.
     pub from: String,
-    /// The receiving host.
+    /// Name of the receiving host.
     pub to: String,
-    /// The address that was used.
+    /// Address to which packets were sent.
     pub address: std::net::IpAddr,
-    /// What the scenario expects.
+    /// Outcome that the scenario expects.
     pub expect: weir_scenario::Expect,
-    /// Whether anything arrived.
+    /// True if any packet arrived.
     pub reached: bool,
-    /// Whether what happened is what was expected.
+    /// True if the outcome is the expected one.
     pub ok: bool,
-    /// Whether it was not through when the run was stopped.
+    /// True if the item had not finished when the run ended.
     pub partial: bool,
-    /// Packets (ping, udp) the sender was to send.
+    /// Packets (ping, udp) that the sender had to send.
     pub asked: Option<u64>,
-    /// Packets (ping, udp) it sent.
+    /// Packets (ping, udp) sent.
     pub sent: Option<u64>,
     /// Answers (ping), datagrams (udp) or bytes (tcp) that arrived.
     pub received: u64,
@@ -100,99 +100,100 @@ pub struct TrafficResult {
     pub loss: Option<f64>,
     /// Round-trip times (ping).
     pub rtt: Option<Delay>,
-    /// The same of all but the first ping, which waits for addresses and for the controller as well.
+    /// Round-trip times of all pings but the first, which also waits for address resolution and the controller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_after_first: Option<Delay>,
-    /// One-way times (udp, hosts in this process: they share a clock).
+    /// Delays in one direction (udp between hosts in this process, which share a clock).
     pub delay: Option<Delay>,
-    /// The distribution of either, of pings after the first if there are any: shares of the times and what they do not exceed, in microseconds.
+    /// Distribution of the times, without the first ping: shares of the times, and the time in microseconds that each
+    /// share does not exceed.
     #[serde(skip)]
     pub quantiles_us: Vec<(f64, f64)>,
-    /// Payload received in a second (tcp, udp), in bits per second.
+    /// Payload received per second (tcp, udp), in bit/s.
     pub goodput_bps: Option<f64>,
-    /// What went wrong.
+    /// Description of a failure.
     pub problem: Option<String>,
 }
 
-/// What became of a stream's packets that were sent while they counted.
+/// Result of a stream: packets sent in the counting window.
 #[derive(Debug, Clone, Serialize)]
 pub struct StreamResult {
-    /// Its name.
+    /// Name of the stream.
     pub name: String,
-    /// The switch.
+    /// Name of the switch.
     pub switch: String,
-    /// The virtual switch there.
+    /// Name of the virtual switch, if the stream is for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub virtual_switch: Option<String>,
-    /// The port that they leave by.
+    /// Number of the port that the packets leave by.
     pub output: u32,
-    /// Their class.
+    /// Class of the packets.
     pub class: u8,
-    /// Packets sent.
+    /// Packets sent in the window.
     pub sent: u64,
-    /// Packets that came out.
+    /// Packets of these that arrived at an output.
     pub received: u64,
-    /// Share of packets that came out, `0.0..=1.0`.
+    /// Share of packets that arrived, `0.0..=1.0`.
     pub throughput: Option<f64>,
-    /// The same of bytes.
+    /// Share of bytes that arrived, `0.0..=1.0`.
     pub throughput_bytes: Option<f64>,
-    /// Share of packets that did not.
+    /// Share of packets that did not arrive.
     pub loss: Option<f64>,
-    /// Rate of the bytes that came out, in bits per second.
+    /// Rate of the bytes that arrived, in bit/s.
     pub rate_bps: f64,
-    /// Their share of all streams' bytes that came out.
+    /// Share of these bytes among the arrived bytes of all streams.
     pub share: Option<f64>,
-    /// From sending, with the last bit, to coming out, with the first.
+    /// Delay from sending, with the last bit, to arriving, with the first.
     pub delay: Option<Delay>,
-    /// How much later than planned packets were sent.
+    /// Lateness of sending against the plan.
     pub late: Option<Delay>,
 }
 
-/// A switch at the end of traffic.
+/// State of a switch at the end of traffic.
 #[derive(Debug, Clone, Serialize)]
 pub struct SwitchResult {
-    /// Its name.
+    /// Name of the switch.
     pub name: String,
-    /// Its datapath id.
+    /// Datapath id of the switch.
     pub dpid: u64,
     /// Control channels that are up.
     pub channels_up: usize,
     /// Flow entries installed.
     pub entries: u64,
-    /// Packets that its first table looked up.
+    /// Packets looked up in the first table.
     pub packets: u64,
-    /// Frames received and sent by all its ports.
+    /// Frames received by all its ports.
     pub rx_packets: u64,
-    /// See `rx_packets`.
+    /// Frames sent by all its ports.
     pub tx_packets: u64,
 }
 
-/// The embedded controller at the end of traffic.
+/// Counters of the embedded controller at the end of traffic.
 #[derive(Debug, Clone, Serialize)]
 pub struct ControllerResult {
     /// Packet-ins received from all switches.
     pub packet_ins: u64,
-    /// Flow-mods sent.
+    /// Flow-mods sent to all switches.
     pub flow_mods: u64,
-    /// Packet-outs sent.
+    /// Packet-outs sent to all switches.
     pub packet_outs: u64,
-    /// Errors received.
+    /// Error messages received.
     pub errors: u64,
 }
 
 /// Packets dropped at one place for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Drop {
-    /// Where: a switch, one of its ports with what is at its other end, or a host.
+    /// Place: a switch, one of its ports with the device at its other end, or a host.
     pub place: String,
-    /// Why.
+    /// Reason in words.
     pub reason: String,
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
 }
 
 impl Machine {
-    /// This machine, as far as /proc says.
+    /// Returns a description of this machine from /proc.
     pub fn this() -> Machine {
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         let cpuinfo = read("/proc/cpuinfo");

@@ -1,42 +1,42 @@
-//! Watching what a lab takes of the machine while it runs, from what Linux says in `/proc` and of its control groups.
+//! Watches the load of the machine during a run, from `/proc` and control groups.
 use crate::LabError;
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use std::fs;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often it is looked. The kernel counts in ticks of 10 ms.
+/// Time between two samples. The kernel counts in ticks of 10 ms.
 const EVERY: Duration = Duration::from_millis(200);
-/// A processor that is busy for more than this share of the time between two looks has nothing left.
+/// Share of the time between two samples above which a processor counts as busy.
 const SATURATED: f64 = 0.95;
 
-/// What a lab took of the machine.
+/// Load of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Taken {
     /// Processors of the machine.
     pub(crate) processors: usize,
-    /// Time between two looks, all together.
+    /// Number of samples.
     pub(crate) looks: u64,
-    /// Looks between which all processors were busy.
+    /// Number of samples before which all processors were busy.
     pub(crate) saturated: u64,
-    /// Share of the processors' time that they were busy, `0.0..=1.0`.
+    /// Share of the processors' time that they were busy or stolen, `0.0..=1.0`.
     pub(crate) busy: f64,
-    /// Share of the processors' time that whoever runs this machine as one of several gave to another.
+    /// Share of the processors' time that the hypervisor gave to other machines.
     pub(crate) stolen: f64,
-    /// Share of the processors' time that this process and programs that it waited for took.
+    /// Share of the processors' time used by this process and by programs that it has waited for.
     pub(crate) own: f64,
-    /// Time for which the process was not allowed to run, since its control group had used up its quota.
+    /// Time for which the process was not allowed to run because its control group had used up its quota.
     pub(crate) throttled: Duration,
 }
 
-/// Watches until it is dropped.
+/// Thread that watches the machine until this is dropped.
 pub(crate) struct Watch {
     stop: Option<Sender<Sender<Taken>>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Watch {
-    /// Begins.
+    /// Starts watching.
     ///
     /// # Errors
     /// The system has no thread left.
@@ -57,7 +57,7 @@ impl Watch {
         Ok(Watch { stop: Some(stop), thread: Some(thread) })
     }
 
-    /// What was taken since the start.
+    /// Returns the load since the start.
     pub(crate) fn taken(&self) -> Taken {
         let (answer, answered) = bounded(1);
         let asked = self.stop.as_ref().is_some_and(|stop| stop.send(answer).is_ok());
@@ -121,24 +121,25 @@ impl Watched {
     }
 }
 
-/// Looks what whoever runs this machine as one of several gives to the others.
+/// Measures the time that a hypervisor gives to other machines.
 #[derive(Debug)]
 pub struct Stolen(Ticks);
 
 impl Stolen {
-    /// From now on.
+    /// Starts measuring stolen time.
     pub fn start() -> Stolen {
         Stolen(all_processors())
     }
 
-    /// The share of the processors' time since the start, `0.0..=1.0`; none where Linux does not say. The kernel counts in ticks of 10 ms.
+    /// Returns the stolen share of the processors' time since the start, `0.0..=1.0`; `None` if Linux does not report
+    /// it. The kernel counts in ticks of 10 ms.
     pub fn share(&self) -> Option<f64> {
         let since = all_processors().since(&self.0);
         (since.all() > 0).then(|| since.stolen as f64 / since.all() as f64)
     }
 }
 
-/// What a processor did, in the kernel's ticks.
+/// Times of a processor, in the kernel's ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Ticks {
     busy: u64,
@@ -151,7 +152,7 @@ impl Ticks {
         self.busy + self.idle + self.stolen
     }
 
-    /// Stolen time is no more to be had than used.
+    /// Returns the share of time that was busy or stolen, because stolen time is not available either.
     fn busy_share(self) -> Option<f64> {
         (self.all() > 0).then(|| (self.busy + self.stolen) as f64 / self.all() as f64)
     }
@@ -177,7 +178,8 @@ fn processors() -> Vec<Ticks> {
     fs::read_to_string("/proc/stat").map_or(Vec::new(), |text| read_processors(&text))
 }
 
-/// The lines `cpuN user nice system idle iowait irq softirq steal ...` of proc_stat(5); guests' time is part of users'.
+/// Parses the lines `cpuN user nice system idle iowait irq softirq steal ...` of proc_stat(5). The time of virtual
+/// machines is contained in `user`.
 fn read_processors(text: &str) -> Vec<Ticks> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
@@ -189,9 +191,9 @@ fn read_processors(text: &str) -> Vec<Ticks> {
     text.lines().filter_map(line).collect()
 }
 
-/// What this process and the programs that it waited for took, in ticks.
+/// Returns the time used by this process and by programs that it has waited for, in ticks.
 fn own() -> u64 {
-    /// Places of `utime`, `stime`, `cutime` and `cstime` in proc_pid_stat(5), behind the name.
+    /// Indices of `utime`, `stime`, `cutime` and `cstime` behind the name in proc_pid_stat(5).
     const PLACES: std::ops::Range<usize> = 11..15;
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let Some((_, rest)) = stat.rsplit_once(')') else { return 0 };
@@ -199,7 +201,7 @@ fn own() -> u64 {
     counts.filter_map(|count| count.parse::<u64>().ok()).sum()
 }
 
-/// For how long this process's control group was throttled; nothing if it has no quota.
+/// Returns how long this process's control group has been throttled; zero without a quota.
 fn throttled() -> Duration {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let stats = groups.lines().filter_map(|line| {
@@ -215,7 +217,7 @@ fn throttled() -> Duration {
     stats.map(|text| read_throttled(&text)).max().unwrap_or_default()
 }
 
-/// `throttled_usec` of version 2 of control groups, `throttled_time` in nanoseconds of version 1.
+/// Parses `throttled_usec` of control groups version 2, or `throttled_time` in ns of version 1.
 fn read_throttled(text: &str) -> Duration {
     let time = |line: &str| match line.split_once(' ')? {
         ("throttled_usec", us) => Some(Duration::from_micros(us.trim().parse().ok()?)),
