@@ -1,39 +1,40 @@
-//! Stopping a lab from outside.
+//! Stops a lab from outside, for example from a signal handler.
 use crossbeam_channel::{Receiver, RecvTimeoutError, Select, Sender, bounded};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Stops a lab, from a signal handler's thread for example. Copies stop the same lab.
+/// Handle that stops a lab, for example from a signal handler's thread. Copies stop the same lab.
 #[derive(Debug, Clone)]
 pub struct Cancel {
-    /// Dropped to cancel: every receiver sees that at once, and ever after.
+    /// Sender, dropped to cancel: the disconnection is visible to every receiver at once and for ever after.
     open: Arc<Mutex<Option<Sender<()>>>>,
     closed: Receiver<()>,
 }
 
 impl Cancel {
-    /// Nothing is cancelled yet.
+    /// Returns a handle that is not cancelled.
     pub fn new() -> Cancel {
         let (open, closed) = bounded(0);
         Cancel { open: Arc::new(Mutex::new(Some(open))), closed }
     }
 
-    /// Asks the lab to stop: traffic ends, what was measured is reported as partial, everything is cleaned up.
+    /// Requests the lab to stop: traffic ends, the measurements so far are reported as partial, and everything is
+    /// cleaned up.
     pub fn cancel(&self) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// Whether the lab was asked to stop.
+    /// Returns true if the lab was requested to stop.
     pub fn is_cancelled(&self) -> bool {
         self.wait(Duration::ZERO)
     }
 
-    /// Waits for at most `limit`; whether the lab was asked to stop.
+    /// Waits for at most `limit`. Returns true if the lab was requested to stop.
     pub fn wait(&self, limit: Duration) -> bool {
         self.closed.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
     }
 
-    /// Waits for a message, for at most `limit`; nothing on time-out or when the lab was asked to stop.
+    /// Waits for a message for at most `limit`. Returns `None` on time-out, or if the lab was requested to stop.
     pub(crate) fn receive<T>(&self, messages: &Receiver<T>, limit: Duration) -> Option<T> {
         let mut select = Select::new();
         select.recv(&self.closed);
@@ -42,7 +43,7 @@ impl Cancel {
         if ready.index() == message {
             return ready.recv(messages).ok();
         }
-        // Completing the operation is the library's rule; that the sender is gone is the message.
+        // The library requires the selected operation to be completed; the disconnection itself is the signal.
         let _ = ready.recv(&self.closed);
         None
     }

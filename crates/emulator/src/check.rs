@@ -1,4 +1,4 @@
-//! Whether a lab can be made of a scenario at all: asked before anything is started.
+//! Checks before a start whether a lab can be made of a scenario.
 use crate::host::MAX_ADDRESSES;
 use crate::netns;
 use crate::threads::threads;
@@ -6,7 +6,7 @@ use crate::{LabError, Options};
 use weir_scenario::{Control, FailMode, Scenario};
 use weir_switch::threads::Machine;
 
-/// Refuses what the schema allows but a lab cannot give, and a machine that lacks something.
+/// Refuses what the scenario schema allows but a lab does not support, and a machine that lacks a requirement.
 pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<(), LabError> {
     if options.netns || options.emulate {
         options.dilation.check(scenario)?;
@@ -22,16 +22,17 @@ pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<(), LabErr
     refuse_loops(scenario)
 }
 
-/// Refuses links that form no tree where nobody breaks loops: the controller in this process does, and what one elsewhere does is its own affair.
+/// Refuses loops of links if no controller breaks them. The embedded controller breaks loops; an external one is
+/// expected to.
 ///
 /// # Errors
-/// A link that closes a loop.
+/// A link closes a loop.
 pub fn refuse_loops(scenario: &Scenario) -> Result<(), LabError> {
     let alone = scenario.switches.iter().find(|switch| switch.fail_mode == FailMode::Standalone);
     let why = match (&scenario.control, alone) {
         (Control::Connect(_), _) | (Control::Embedded { .. }, None) => return Ok(()),
         (Control::None, _) => "without a controller".to_owned(),
-        // Before the controller has it, it floods.
+        // The standalone switch floods until the controller is connected.
         (Control::Embedded { .. }, Some(switch)) => format!("and the standalone switch {}", switch.name),
     };
     looping_link(scenario).map_or(Ok(()), |[a, b]| {
@@ -40,9 +41,9 @@ pub fn refuse_loops(scenario: &Scenario) -> Result<(), LabError> {
     })
 }
 
-/// The first link whose ends are joined already, by their names.
+/// Returns the names of the ends of the first link whose switches are joined already.
 fn looping_link(scenario: &Scenario) -> Option<[&str; 2]> {
-    // The group of joined switches that each is in; joining renames one group.
+    // Number of each switch's group of joined switches; a link renames one of its two groups.
     let mut group: Vec<usize> = (0..scenario.switches.len()).collect();
     for link in &scenario.links {
         let [a, b] = link.ends.map(|end| group[end.switch]);

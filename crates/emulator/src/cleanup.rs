@@ -1,4 +1,4 @@
-//! What labs and switches leave behind whose process was killed: found by the process id in its name, and removed.
+//! Finds what labs and switches of killed processes have left behind, by the process id in its name, and removes it.
 use crate::folder;
 use crate::netns::leftovers::{self, delete_devices, delete_namespaces};
 use rustix::process::{Pid, Signal, kill_process};
@@ -8,29 +8,29 @@ use std::path::PathBuf;
 use std::time::Duration;
 use weir_port::notes;
 
-/// How long a lab's process may take to clean up by itself when it is told to end.
+/// Longest time for a lab's process to clean up by itself after a signal to end.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often it is looked whether it has.
+/// Time between two checks whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// What there is of a process's labs.
+/// Objects on this machine that belong to one process's labs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Leftover {
-    /// The process that made them.
+    /// Process that made them.
     pub pid: u32,
-    /// Whether it still runs: then nothing was left behind, it is in use.
+    /// True if the process still runs. Its objects are then in use, not left behind.
     pub alive: bool,
-    /// Network namespaces: hosts.
+    /// Network namespaces of hosts.
     pub namespaces: Vec<String>,
-    /// Network interfaces: ports of switches.
+    /// Network interfaces of switches' ports.
     pub interfaces: Vec<String>,
-    /// The folder with its switches' sockets.
+    /// Folder with the sockets of its switches.
     pub folder: Option<PathBuf>,
-    /// Features that its ports switched off, by interface, and that are to be on again.
+    /// Interface features that its ports switched off and did not restore, by interface.
     pub features: Vec<String>,
 }
 
-/// What there is on this machine of all labs, by process.
+/// Lists the objects of all labs on this machine, by process.
 pub fn leftovers() -> Vec<Leftover> {
     let mut found: BTreeMap<u32, Leftover> = BTreeMap::new();
     for (pid, name) in leftovers::namespaces() {
@@ -44,7 +44,7 @@ pub fn leftovers() -> Vec<Leftover> {
     }
     let mut lives: BTreeMap<u32, bool> = found.keys().map(|pid| (*pid, folder::lives(*pid))).collect();
     for left in notes::left_off() {
-        // Told only of processes that are gone, whoever has their number now.
+        // Notes are returned only of ended processes, even if another process has the number now.
         lives.entry(left.pid).or_insert(false);
         found.entry(left.pid).or_default().features.push(left.describe());
     }
@@ -58,13 +58,13 @@ pub fn leftovers() -> Vec<Leftover> {
 }
 
 impl Leftover {
-    /// Removes it all, with the processes inside the namespaces; what could not be removed, and why. If its process lives it is ended
-    /// before: it is asked to, and killed if it does not within ten seconds.
+    /// Removes all objects, including the processes inside the namespaces. A live process is ended first: it is sent
+    /// SIGTERM, and killed if it does not end within ten seconds. Returns what could not be removed, with reasons.
     pub fn remove(&self) -> Vec<String> {
         if self.alive {
             end(self.pid);
         }
-        // Devices first: with its namespace a pair goes too, but only some time later.
+        // Deletes devices first: deleting a namespace removes its pair, too, but only some time later.
         let mut problems = delete_devices(&self.interfaces);
         problems.extend(delete_namespaces(&self.namespaces));
         for left in notes::left_off().iter().filter(|left| left.pid == self.pid) {
@@ -77,11 +77,11 @@ impl Leftover {
     }
 }
 
-/// Ends a lab's process.
+/// Ends a lab's process by SIGTERM, then SIGKILL.
 fn end(pid: u32) {
     let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
     for signal in [Signal::TERM, Signal::KILL] {
-        // Its number may be another's by now.
+        // The process id may belong to another process by now.
         if !folder::lives(pid) {
             return;
         }

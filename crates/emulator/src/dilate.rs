@@ -1,4 +1,4 @@
-//! Running a scenario slower than it says, for machines that are too slow for it, and telling its times as if they were not.
+//! Runs a scenario slower than it says, for machines that are too slow for it, and converts measured times back.
 use crate::LabError;
 use crate::result::{LabResult, TrafficResult};
 use std::str::FromStr;
@@ -7,10 +7,10 @@ use weir_scenario::{LinkSpec, Queue, Scenario, TrafficKind};
 use weir_traffic::{Delay, Offered};
 use weir_units::Bps;
 
-/// Most times slower.
+/// Largest dilation factor.
 const MOST: f64 = 10_000.0;
 
-/// How many times slower than the scenario says a lab runs: rates are divided by it, times multiplied.
+/// Factor by which a lab runs slower than the scenario says: rates are divided by it, times are multiplied.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dilation(f64);
 
@@ -21,10 +21,10 @@ impl Default for Dilation {
 }
 
 impl Dilation {
-    /// So many times.
+    /// Returns a dilation by `factor`.
     ///
     /// # Errors
-    /// Less than 1, or more than 10,000.
+    /// The factor is less than 1 or more than 10,000.
     pub fn new(factor: f64) -> Result<Dilation, String> {
         if (1.0..=MOST).contains(&factor) {
             Ok(Dilation(factor))
@@ -33,45 +33,45 @@ impl Dilation {
         }
     }
 
-    /// How many times.
+    /// Returns the factor.
     pub fn factor(self) -> f64 {
         self.0
     }
 
-    /// A time of this machine in the scenario's time, both in nanoseconds.
+    /// Converts a time of this machine to the scenario's time, both in ns.
     pub(crate) fn told_ns(self, ns: u64) -> u64 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "no more than it was")]
         let told = (ns as f64 / self.0).round() as u64;
         told
     }
 
-    /// A time of this machine in the scenario's time.
+    /// Converts a time of this machine to the scenario's time.
     pub(crate) fn told(self, time: Duration) -> Duration {
         time.div_f64(self.0)
     }
 
-    /// A scenario's time in this machine's.
+    /// Converts a time of the scenario to this machine's time.
     pub(crate) fn slowed(self, time: Duration) -> Duration {
         Duration::try_from_secs_f64(time.as_secs_f64() * self.0).unwrap_or(Duration::MAX)
     }
 
-    /// A scenario's rate in this machine's time.
+    /// Converts a rate of the scenario to this machine's time; at least 1 bit/s.
     pub(crate) fn slower(self, rate: Bps) -> Bps {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "no more than it was")]
         let slower = (rate.0 as f64 / self.0).round() as u64;
         Bps(slower.max(1))
     }
 
-    /// A rate of this machine in the scenario's time.
+    /// Converts a rate of this machine to the scenario's time.
     pub(crate) fn faster(self, rate: Bps) -> Bps {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
         Bps((rate.0 as f64 * self.0).round() as u64)
     }
 
-    /// Refuses what cannot be slowed down.
+    /// Refuses scenarios that cannot be slowed down.
     ///
     /// # Errors
-    /// The scenario has streams.
+    /// The scenario has streams and the factor is above 1.
     pub(crate) fn check(self, scenario: &Scenario) -> Result<(), LabError> {
         if self.0 > 1.0 && !scenario.streams.is_empty() {
             let problem = "found [[stream]] with --dilate, expected traffic of hosts only: streams are sent at the machine's pace";
@@ -80,10 +80,10 @@ impl Dilation {
         Ok(())
     }
 
-    /// Slows a scenario down.
+    /// Slows down all rates and times of a scenario.
     ///
     /// # Errors
-    /// A profile's times cannot be worked out.
+    /// The slower times of a profile cannot be computed.
     pub(crate) fn slow(self, scenario: &mut Scenario) -> Result<(), LabError> {
         if self.0 == 1.0 {
             return Ok(());
@@ -135,7 +135,7 @@ impl Dilation {
         }
     }
 
-    /// Turns what was measured into the scenario's time.
+    /// Converts the measurements of a result to the scenario's time.
     pub(crate) fn tell(self, result: &mut LabResult) {
         if self.0 == 1.0 {
             return;

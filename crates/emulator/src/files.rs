@@ -1,27 +1,28 @@
-//! Whether a process may have as many files open as a lab needs.
+//! Raises the limit of open files to what a lab needs.
 use crate::LabError;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use weir_scenario::Scenario;
 
-/// Files that a process has open anyway, and that programs of hosts are talked to by.
+/// Files open in any case, and pipes to programs of hosts.
 const ANYWAY: usize = 128;
-/// Of a switch: its threads' descriptors to sleep on, sockets to controllers and tools, news of links.
+/// Files of a switch: descriptors on which its threads sleep, sockets to controllers and tools, link notifications.
 const SWITCH: usize = 24;
-/// Of a host: the device of its port, its sockets while all are pinged, or a thread's descriptors.
+/// Files of a host: the device of its port, and either its sockets while all hosts are pinged or a thread's
+/// descriptors.
 const HOST: usize = 12;
-/// Of a link between switches: a descriptor to wake each end.
+/// Files of a link between switches: descriptors that wake its ends.
 const LINK: usize = 4;
 
-/// Files that a scenario's lab has open at most, about.
+/// Returns an upper estimate of the files that a scenario's lab has open.
 fn needed(scenario: &Scenario) -> u64 {
     let files = ANYWAY + scenario.switches.len() * SWITCH + scenario.hosts.len() * HOST + scenario.links.len() * LINK;
     files as u64
 }
 
-/// Has the system allow as many, if that is within what this process may ask for.
+/// Raises this process's limit of open files if the scenario needs more.
 ///
 /// # Errors
-/// It is not.
+/// The process is not allowed to raise it far enough.
 pub(crate) fn allow(scenario: &Scenario) -> Result<(), LabError> {
     let needed = needed(scenario);
     let limit = getrlimit(Resource::Nofile);

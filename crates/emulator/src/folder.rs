@@ -1,23 +1,24 @@
-//! The folder of a lab: sockets of its switches, and a note by which others can tell whether its process still lives.
+//! Manages the folder of a lab: sockets of its switches, and a note that shows whether its process still runs.
 //!
-//! `/run/weir/labs/PID/`, with the time at which the process was started (in the kernel's ticks since it booted) in `started`: process ids are given again.
+//! The folder is `/run/weir/labs/PID/`. Its file `started` has the start time of the process in the kernel's ticks
+//! since boot, because process ids are reused.
 use crate::LabError;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where the folders of labs are.
+/// Parent folder of the labs' folders.
 const LABS: &str = "/run/weir/labs";
-/// The note in each.
+/// Name of the note in each folder.
 const STARTED: &str = "started";
 
-/// This process's folder; removed when dropped.
+/// Folder of this process, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes it, empty.
+    /// Makes the folder, empty but for the note.
     ///
     /// # Errors
     /// The system refuses.
@@ -33,7 +34,7 @@ impl Folder {
         Ok(Folder(folder))
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
@@ -47,12 +48,12 @@ impl Drop for Folder {
     }
 }
 
-/// The folder of a process's lab.
+/// Returns the path of a process's folder.
 pub(crate) fn of(pid: u32) -> PathBuf {
     Path::new(LABS).join(pid.to_string())
 }
 
-/// The processes that have a folder, living or not.
+/// Returns the processes that have a folder, whether they still run or not.
 pub(crate) fn owners() -> Vec<u32> {
     let entries = fs::read_dir(LABS).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
@@ -69,22 +70,25 @@ pub(crate) fn remove(pid: u32) -> io::Result<()> {
     }
 }
 
-/// Whether the process that made a lab under this process id still runs. Without a note, any process of that id counts.
+/// Returns true if the process that made a lab under this process id still runs. Without a note, any process with
+/// that id counts.
 pub(crate) fn lives(pid: u32) -> bool {
     let note = fs::read_to_string(of(pid).join(STARTED)).ok().and_then(|text| text.trim().parse::<u64>().ok());
     started(pid).is_some_and(|now| note.is_none_or(|then| then == now))
 }
 
-/// When a process was started; none: there is no such process, or it has ended and only its parent has not looked yet.
+/// Returns the start time of a process; `None` if there is no such process, or it has ended but its parent has not
+/// waited for it.
 fn started(pid: u32) -> Option<u64> {
     read_started(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The same from what the kernel says in `/proc/PID/stat`.
+/// Reads the start time from the text of `/proc/PID/stat`.
 fn read_started(stat: &str) -> Option<u64> {
-    /// Its place behind the state in proc_pid_stat(5), which counts from 1 and has the state third.
+    /// Index behind the state. The page proc_pid_stat(5) counts from 1 and has the state as field 3, the start time
+    /// as 22.
     const PLACE: usize = 22 - 4;
-    // A name may hold anything, also brackets and spaces.
+    // A process name may contain anything, including brackets and spaces.
     let mut words = stat.rsplit_once(')')?.1.split_whitespace();
     let state = words.next()?;
     if matches!(state, "Z" | "X") { None } else { words.nth(PLACE)?.parse().ok() }
@@ -99,7 +103,7 @@ mod tests {
         let own = std::process::id();
         assert!(started(own).is_some_and(|ticks| ticks > 0));
         assert!(lives(own));
-        // A process id that the kernel never gives.
+        // Process id above the kernel's limit.
         assert!(!lives(4_194_998));
         let stat = |state| format!("7 (a) b) {state} 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20");
         assert_eq!(read_started(&stat("S")), Some(4711));

@@ -1,16 +1,17 @@
-//! How switches of a scenario spread over threads.
+//! Configures the threads of a scenario's switches.
 use crate::LabError;
 use std::str::FromStr;
 use weir_scenario::Switch;
 use weir_switch::threads::{Class, Machine, ThreadsConfig};
 
-/// Frame buffers that a switch has from its start if nothing is said: a lab has many switches with little traffic at a time.
+/// Default number of frame buffers of a switch at its start. Small, because a lab has many switches with little
+/// traffic at a time.
 const BUFFERS: usize = 512;
 
-/// What a scenario says of a switch's threads, checked; one thread if it says nothing.
+/// Returns the checked configuration of a switch's threads; one thread if the scenario has none.
 ///
 /// # Errors
-/// It cannot work; what to change.
+/// The configuration cannot work; the message says what to change.
 pub(crate) fn threads(switch: &Switch, machine: &Machine) -> Result<ThreadsConfig, LabError> {
     let wrong = |problem: String| LabError::Scenario(format!("switch {}: threads: {problem}", switch.name));
     let default = ThreadsConfig { buffers: BUFFERS, ..ThreadsConfig::default() };

@@ -1,4 +1,4 @@
-//! Labs with hosts in this process, from scenario to result.
+//! Tests labs with hosts in this process, from scenario to result.
 use std::time::Duration;
 use weir_controller::apps::learning::{Learning, LearningConfig};
 use weir_controller::{Controller, ControllerConfig};
@@ -6,7 +6,7 @@ use weir_emulator::result::TrafficResult;
 use weir_emulator::{Cancel, LabError, LabResult, Options, Progress, run};
 use weir_scenario::{Scenario, TrafficKind};
 
-/// The example that the README shows, with streams of a fraction of a second.
+/// Returns the README's example, with traffic of a fraction of a second.
 fn quickstart() -> Scenario {
     let mut scenario = Scenario::read(&weir_testing::workspace().join("examples/quickstart.toml")).unwrap();
     for item in &mut scenario.traffic {
@@ -18,7 +18,7 @@ fn quickstart() -> Scenario {
     scenario
 }
 
-/// Two hosts on two switches; `more` is added to the file, `link` to the link between the switches.
+/// Returns two hosts on two switches. `more` is added to the file, `link` to the link between the switches.
 fn pair(link: &str, more: &str) -> Scenario {
     let text = format!(
         r#"
@@ -76,7 +76,7 @@ fn tenants_reach_their_own_and_nobody_else() {
     let pings: Vec<_> = result.traffic.iter().filter_map(|item| item.rtt).collect();
     assert_eq!(pings.len(), 3);
     for rtt in pings {
-        // The link delays each way by 100 us, and nothing takes longer than a busy machine.
+        // The link delays each way by 100 us. No upper bound, because the machine may be busy.
         assert_eq!(rtt.samples, 10);
         assert!(
             rtt.min_us >= 200.0 && rtt.min_us <= rtt.p50_us && rtt.p50_us <= rtt.p99_us && rtt.p99_us <= rtt.max_us
@@ -85,7 +85,7 @@ fn tenants_reach_their_own_and_nobody_else() {
     let tcp = of_kind(&result, "tcp");
     assert!(tcp.goodput_bps.unwrap() > 1e6 && tcp.goodput_bps.unwrap() < 1e9, "{tcp:?}");
     let udp = of_kind(&result, "udp");
-    // A busy machine may keep the sender from its rate, which is then reported; what was sent arrives.
+    // A busy machine may keep the sender below its rate, which is then reported. Sent datagrams arrive.
     assert!(udp.sent.unwrap() * 2 > udp.asked.unwrap() && udp.loss.unwrap() < 0.05, "{udp:?}");
     assert!(udp.delay.unwrap().min_us >= 100.0);
     assert!(result.switches.iter().all(|switch| switch.entries >= 5 && switch.channels_up == 1), "{result:#?}");
@@ -123,14 +123,14 @@ fn a_full_link_drops_and_says_where() {
 fn drops_in_full_buffer(result: &LabResult) {
     let udp = of_kind(result, "udp");
     assert!(result.passed, "{result:#?}");
-    // 1000 of 1042 bytes are payload: 4.8 Mbit/s, less if a busy machine made the sender send in bursts.
+    // Of 1042 bytes 1000 are payload: 4.8 Mbit/s, less if a busy machine made the sender send in bursts.
     let goodput = udp.goodput_bps.unwrap();
     assert!(goodput > 2e6 && goodput < 5e6, "{udp:?}");
     let lost = udp.sent.unwrap() - udp.received;
     let drops = &result.drops;
     let of_link = drops.iter().find(|drop| drop.place == "s1 port 2 to s2").expect("the link's drops");
     assert_eq!(of_link.reason, "sending: queue full");
-    // A host that a busy machine keeps from its port loses some there; every loss has its place.
+    // A host whose port a busy machine does not serve in time loses some packets there; every loss has a place.
     let counted: u64 = drops.iter().map(|drop| drop.packets).sum();
     assert!(of_link.packets * 2 > lost && counted >= lost && counted <= lost + 2, "{lost} lost, {drops:?}");
 }
@@ -174,7 +174,7 @@ fn a_server_has_many_clients() {
     assert!(result.traffic.iter().all(|item| item.received == 2), "{result:#?}");
 }
 
-/// A topology with pings between all hosts.
+/// Returns a topology with pings between all hosts.
 fn all_pings(topology: &str, hosts: usize) -> Scenario {
     let mut text = format!("[topology]\n{topology}\n");
     for from in 1..=hosts {
@@ -203,7 +203,8 @@ fn links_lose_what_they_are_told_to() {
         result.drops.iter().filter(|drop| drop.reason == reason).map(|drop| drop.packets).sum()
     };
     let (lost, unanswered) = (dropped("sending: lost by the link"), dropped("no answer to ARP or neighbour discovery"));
-    // Questions for addresses are lost, too, and whatever waits for their answers: few datagrams may come to the link at all.
+    // Address requests are lost, too, with the datagrams that wait for their answers; few datagrams may reach the
+    // link at all.
     assert!(lost > 0 && item.received > 0, "{result:#?}");
     assert!((item.received + lost + unanswered).abs_diff(1000) <= 20, "{result:#?}");
 }
@@ -253,7 +254,7 @@ fn the_example_of_a_controller_elsewhere_runs() {
     let app = Box::new(Learning::new(LearningConfig::default()));
     let listen = vec!["tcp:127.0.0.1:0".parse().unwrap()];
     let controller = Controller::start(app, ControllerConfig { listen, ..ControllerConfig::default() }).unwrap();
-    // The file's address may be another program's on this machine.
+    // Another program may use the file's address on this machine.
     let file = weir_testing::workspace().join("examples/external.toml");
     let text = std::fs::read_to_string(file).unwrap();
     let address = controller.addresses()[0].to_string();

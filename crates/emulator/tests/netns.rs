@@ -1,4 +1,4 @@
-//! Labs with hosts in namespaces, and what stays behind of them: nothing.
+//! Tests labs with hosts in namespaces, and that nothing of them is left behind.
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use weir_emulator::result::Mode;
 use weir_emulator::{Cancel, LabResult, Options, Progress, run};
 use weir_scenario::{Scenario, TrafficKind};
 
-/// A process id that the kernel never gives.
+/// Process id above the kernel's limit.
 const NOBODY: u32 = 4_194_999;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -30,7 +30,7 @@ fn lab(options: Options, progress: &mut dyn FnMut(Progress)) -> LabResult {
     run(&quickstart(), &Options { netns: true, ..options }, progress).unwrap()
 }
 
-/// Namespaces and interfaces of a process.
+/// Returns the namespaces and interfaces of a process.
 fn leftovers(pid: u32) -> Vec<String> {
     let ours = |name: &String| name.starts_with(&format!("weir-{pid}-")) || name.starts_with(&format!("weir{pid}p"));
     let entries = |folder| std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -44,7 +44,7 @@ fn real_programs_see_the_same_network() {
         return;
     }
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    // As a killed run would leave it, with a process inside.
+    // Leftovers of a killed run, with a process inside.
     let left = format!("weir-{NOBODY}-red-a");
     weir_testing::run(Command::new("ip").args(["netns", "add", &left]));
     let pair = format!("link add weir{NOBODY}p0 type veth peer name eth0 netns {left}");

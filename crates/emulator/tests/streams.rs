@@ -1,8 +1,8 @@
-//! Packets by rule through virtual switches, live.
+//! Tests streams through virtual switches, live.
 use weir_emulator::{LabResult, Options, run};
 use weir_scenario::Scenario;
 
-/// Two virtual switches on three ports; half of what the output carries.
+/// Two virtual switches on three ports; the streams use half of the output's rate.
 const TWO: &str = r#"
 duration = "300ms"
 [controller]
@@ -58,7 +58,7 @@ fn streams_go_through_their_virtual_switches() {
         assert_eq!(stream.delay.map(|delay| delay.samples), Some(stream.sent));
     }
     assert_eq!((tin.virtual_switch.as_deref(), tin.output, tin.class), (Some("tin"), 3, 7));
-    // 5 Mbit/s for 0.3 s in packets of 500 bytes; the first comes within the first gap.
+    // Sends 5 Mbit/s for 0.3 s in packets of 500 bytes; the first packet is sent within the first gap.
     assert!((374..=375).contains(&tin.sent), "{}", tin.sent);
     assert!(result.drops.is_empty(), "{:?}", result.drops);
 }

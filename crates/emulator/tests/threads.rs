@@ -1,4 +1,5 @@
-//! Alone in its process, to count the process's threads and descriptors: nothing of a lab stays behind.
+//! Counts the process's threads and descriptors, in a test program of its own, to show that nothing of a lab is left
+//! behind.
 use weir_emulator::{Options, run};
 use weir_scenario::Scenario;
 
@@ -32,7 +33,7 @@ fn nothing_of_a_lab_stays_behind() {
         (count("/proc/self/task"), count("/proc/self/fd"))
     };
     let threads = count("/proc/self/task");
-    // The first run also makes what a process keeps: the runtime's descriptors for signals.
+    // The first run also makes what the process keeps: the runtime's descriptors for signals.
     let first = run_once();
     assert_eq!(first.0, threads);
     for _ in 0..3 {
