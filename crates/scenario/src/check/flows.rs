@@ -1,15 +1,15 @@
-//! Flows that datagrams are of: how many begin, how many packets they have, how many are there at a time.
+//! Checks flows of datagrams: share of datagrams that begin one, packets of each, and concurrent flows.
 use super::{Checked, Source};
 use crate::document;
 use std::ops::Range;
 use weir_traffic::MAX_FLOWS;
 
-/// Most packets of a flow in the mean.
+/// Largest mean number of packets of a flow.
 const MAX_PACKETS: f64 = 1e9;
-/// What one over the other may be off by, since people round.
+/// Tolerance between `new_flows` and `flow_packets`, for numbers rounded in the file.
 const ROUNDING: f64 = 1e-3;
 
-/// Share of the datagrams that begin a flow, and the number of flows at a time, if there is one.
+/// Returns the share of datagrams that begin a flow, and the number of concurrent flows, if the file limits it.
 pub(super) fn flows(source: &Source<'_>, item: &document::Traffic) -> Checked<(f64, Option<u32>)> {
     let wrong = |span: Range<usize>, problem: String| Err(source.error(span, problem));
     let share = new_flows(source, item)?;
@@ -68,7 +68,7 @@ fn flow_packets(source: &Source<'_>, item: &document::Traffic) -> Checked<Option
     }
 }
 
-/// What says that flows begin, if something does: the key, and its place.
+/// Returns the key by which the item begins flows, and its place in the file; `None` if no flows begin.
 pub(super) fn begin(item: &document::Traffic) -> Option<(&'static str, Range<usize>)> {
     let share = item.new_flows.as_ref().filter(|share| *share.as_ref() > 0.0);
     let packets = item.flow_packets.as_ref();

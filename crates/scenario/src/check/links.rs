@@ -1,4 +1,4 @@
-//! What links do to frames.
+//! Checks a link's effects on frames: rate, delay, buffer, jitter and loss.
 use super::{Checked, Source};
 use crate::document::Line;
 use crate::{Jitter, LinkSpec, Loss};
@@ -6,12 +6,12 @@ use std::time::Duration;
 use toml::Spanned;
 use weir_units::{ByteSize, Span};
 
-/// Longest link delay: frames under way are kept in memory.
+/// Longest link delay; limited because frames under way are kept in memory.
 pub(super) const MAX_DELAY: Duration = Duration::from_secs(10);
-/// What a rate-limited link buffers when the file does not say: 100 ms of 10 Mbit/s.
+/// Default buffer of a link with a rate: 100 ms of 10 Mbit/s.
 const DEFAULT_BUFFER: ByteSize = crate::native::BUFFER;
 
-/// A link's, in limits.
+/// Checks a link's settings against their limits and fills in the default buffer.
 pub(super) fn spec(source: &Source<'_>, line: Line) -> Checked<LinkSpec> {
     let delay = span(source, "delay", line.delay.as_ref())?.unwrap_or_default();
     let (jitter, loss) = (jitter(source, &line, delay)?, loss(source, &line)?);
@@ -29,7 +29,7 @@ pub(super) fn spec(source: &Source<'_>, line: Line) -> Checked<LinkSpec> {
     Ok(LinkSpec { rate: line.rate, delay, buffer, jitter, loss })
 }
 
-/// A time that frames are under way.
+/// Checks a link's delay or jitter against the limit.
 fn span(source: &Source<'_>, what: &str, found: Option<&Spanned<Span>>) -> Checked<Option<Duration>> {
     let Some(found) = found else { return Ok(None) };
     if found.as_ref().0 > MAX_DELAY {

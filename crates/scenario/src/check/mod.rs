@@ -1,4 +1,4 @@
-//! From the file as written to a scenario whose names are resolved and limits kept.
+//! Checks a document: turns the file as written into a scenario with resolved names, defaults and limits.
 mod flows;
 mod links;
 mod nodes;
@@ -25,14 +25,14 @@ use std::time::Duration;
 use toml::Spanned;
 use weir_units::Span;
 
-/// Length of tcp and udp traffic when neither the item nor the file says.
+/// Default length of tcp and udp traffic.
 const DEFAULT_DURATION: Duration = Duration::from_secs(3);
-/// Longest traffic or start time.
+/// Longest traffic and latest start time.
 const MAX_DURATION: Duration = Duration::from_secs(24 * 3600);
-/// A name goes into interface names, which the kernel limits to 15 bytes.
+/// Longest name. Names are parts of interface names, which the kernel limits to 15 bytes.
 const MAX_NAME: usize = 10;
 
-/// The text a document came from, for errors.
+/// Text of a document and its file name, for errors.
 pub(crate) struct Source<'a> {
     pub(crate) file: &'a str,
     pub(crate) text: &'a str,
@@ -101,7 +101,7 @@ pub(crate) fn check(mut document: Document, source: &Source<'_>) -> Checked<Scen
     })
 }
 
-/// Refuses empty scenarios and lists beyond [`MAX_ITEMS`].
+/// Refuses empty scenarios, and lists longer than [`MAX_ITEMS`].
 fn check_counts(document: &Document, source: &Source<'_>) -> Checked<()> {
     if document.switch.is_empty() {
         return Err(source.error(0..0, "found no [[switch]], expected at least one".into()));
@@ -122,7 +122,7 @@ fn check_counts(document: &Document, source: &Source<'_>) -> Checked<()> {
     Ok(())
 }
 
-/// Checks each item, keeping its place.
+/// Checks each item. Returns the results with their places in the file.
 fn check_each<T, U>(items: Vec<Spanned<T>>, mut check: impl FnMut(T) -> Checked<U>) -> Checked<Vec<(U, Range<usize>)>> {
     let with_span = |item: Spanned<T>| {
         let span = item.span();
@@ -145,7 +145,7 @@ fn reject_twice<'a, T: Eq + std::hash::Hash + Copy>(
     Ok(())
 }
 
-/// Names in use: tenants, switches and hosts share one space, so that a name in a report is unambiguous.
+/// Names in use. Tenants, switches and hosts share one name space, so that a name in a report is unambiguous.
 #[derive(Default)]
 struct Names(BTreeSet<String>);
 
@@ -165,7 +165,7 @@ impl Names {
     }
 }
 
-/// The index of a named item.
+/// Returns the index of a named item.
 fn find(source: &Source<'_>, what: &str, name: &Spanned<String>, mut known: Vec<&str>) -> Checked<usize> {
     if let Some(index) = known.iter().position(|known| *known == name.as_ref()) {
         return Ok(index);
@@ -186,7 +186,7 @@ fn control(source: &Source<'_>, controller: Option<Spanned<document::Controller>
             Ok(Control::Embedded { app, openflow: openflow.unwrap_or(OpenFlow::V13) })
         }
         document::Controller { app: None, connect: Some(target), openflow: None, .. } => connect(source, target),
-        // How long it takes is all that needs to be said of it.
+        // A service time alone is enough: the controller is then the embedded one.
         document::Controller { app: None, connect: None, openflow, service: Some(_), .. } => {
             Ok(Control::Embedded { app: App::Learning, openflow: openflow.unwrap_or(OpenFlow::V13) })
         }

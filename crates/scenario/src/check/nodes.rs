@@ -1,11 +1,11 @@
-//! Tenants, switches, hosts and links.
+//! Checks tenants, switches, hosts and links.
 use super::{Checked, Names, Source, find, links, queues, timing};
 use crate::{End, FailMode, Host, IpNet, Link, Switch, Tenant, document};
 use std::collections::BTreeSet;
 use toml::Spanned;
 use weir_packet::MacAddr;
 
-/// OpenFlow 1.0 numbers ports up to 0xff00, and a lab may speak it.
+/// Highest port number. OpenFlow 1.0, which a lab may use, numbers ports up to 0xff00.
 const MAX_PORT: u32 = 0xfeff;
 
 pub(super) fn tenant(source: &Source<'_>, names: &mut Names, item: document::Tenant) -> Checked<Tenant> {
@@ -36,7 +36,7 @@ pub(super) fn switch(source: &Source<'_>, names: &mut Names, item: document::Swi
     })
 }
 
-/// How many tables a switch has, and how many entries each may have.
+/// Returns the number of tables of a switch, and the most entries of each, checked or by default.
 pub(super) fn table_limits(
     source: &Source<'_>,
     name: &str,
@@ -53,7 +53,7 @@ pub(super) fn table_limits(
     Ok((tables.map_or(64, Spanned::into_inner), max_entries.map_or(1_000_000, Spanned::into_inner)))
 }
 
-/// A port's number, in limits.
+/// Returns a port's number, checked against its limits.
 pub(super) fn port_number(source: &Source<'_>, port: &Spanned<u32>) -> Checked<u32> {
     let number = *port.as_ref();
     if (1..=MAX_PORT).contains(&number) {
@@ -62,7 +62,8 @@ pub(super) fn port_number(source: &Source<'_>, port: &Spanned<u32>) -> Checked<u
     Err(source.error(port.span(), format!("port: found {number}, expected 1 to {MAX_PORT}")))
 }
 
-/// Port numbers in use on each switch: numbers that the file gives are taken first, the others get the lowest free ones.
+/// Port numbers in use on each switch. Numbers in the file are claimed first; other ports get the lowest free
+/// numbers.
 struct Ports(Vec<BTreeSet<u32>>);
 
 impl Ports {
@@ -83,7 +84,7 @@ impl Ports {
     }
 }
 
-/// Hosts and links, with a port of a switch for each end.
+/// Checks hosts and links, and assigns a switch port to each end.
 pub(super) fn attach(
     source: &Source<'_>,
     names: &mut Names,
@@ -166,7 +167,8 @@ fn host(
     Ok(Host { name, switch, port, tenant, ip, mac, link, queues })
 }
 
-/// `02:00:00:00:00:01` for the first host, and so on: locally administered.
+/// Returns the default MAC address of a host, locally administered: `02:00:00:00:00:01` for the first host, and so
+/// on.
 fn default_mac(place: usize) -> MacAddr {
     MacAddr::from_bits(0x0200_0000_0001 + place as u64)
 }

@@ -1,4 +1,4 @@
-//! What sources offer: laws of arrivals and sizes, the same for streams and for traffic between hosts.
+//! Parses laws of arrivals and sizes of sources, for streams and for traffic between hosts.
 use super::{Checked, Source};
 use crate::document::{self, ArrivalLaw, SizeLaw};
 use std::ops::Range;
@@ -7,23 +7,23 @@ use toml::Spanned;
 use weir_traffic::{Arrival, Arrivals, Bimodal, Empirical, Mmpp, Offered, ParetoOnOff, Size, Stream, Trace, TwoState};
 use weir_units::ByteSize;
 
-/// What a file of packets or sizes may have, before it is read.
+/// Largest file of packets or sizes, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// When packets come: by a rule, or as a list has them.
+/// Arrivals of packets: by a rule, or listed in a trace.
 pub(super) enum Law {
     Rule(Arrival),
     Trace(Trace),
 }
 
-/// Reads laws; `what` names the section in errors.
+/// Parser of laws; `what` names the section in errors.
 pub(super) struct Reader<'a> {
     pub(super) source: &'a Source<'a>,
     pub(super) what: &'static str,
 }
 
 impl Reader<'_> {
-    /// The law of arrivals.
+    /// Returns the law of arrivals.
     pub(super) fn arrival(&self, item: &Spanned<document::Arrival>) -> Checked<Law> {
         let wrong = |problem: String| self.source.error(item.span(), format!("{}: arrival: {problem}", self.what));
         Ok(Law::Rule(match item.as_ref() {
@@ -51,7 +51,7 @@ impl Reader<'_> {
         }))
     }
 
-    /// The law of sizes.
+    /// Returns the law of sizes.
     pub(super) fn size(&self, item: &Spanned<document::Size>) -> Checked<Size> {
         let wrong = |problem: String| self.source.error(item.span(), format!("{}: sizes: {problem}", self.what));
         Ok(match item.as_ref() {
@@ -81,7 +81,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Packets by rule, `place` being that of the arrivals.
+    /// Returns packets by rule if the rule is possible. `place` is the place of the arrivals in the file, for errors.
     pub(super) fn rule(&self, place: Range<usize>, arrival: Arrival, per_second: f64, size: Size) -> Checked<Offered> {
         Arrivals::new(&arrival, per_second, &mut Stream::new(0, 0, 0))
             .map_err(|error| self.source.error(place, format!("{}: arrival: {error}", self.what)))?;
@@ -89,7 +89,7 @@ impl Reader<'_> {
     }
 }
 
-/// A file that the scenario names: its path is from the scenario's own.
+/// Reads a file that the scenario names, relative to the scenario's own folder.
 fn read(source: &Source<'_>, file: &str) -> Result<String, String> {
     let path = Path::new(source.file).parent().unwrap_or(Path::new("")).join(file);
     let unreadable = |error: std::io::Error| format!("cannot read {}: {error}", path.display());

@@ -1,20 +1,20 @@
-//! Queues of ports.
+//! Checks queues of ports.
 use super::{Checked, Source};
 use crate::{LinkSpec, Queue, document};
 use std::collections::BTreeSet;
 use toml::Spanned;
 use weir_units::{Bps, ByteSize};
 
-/// Queues of one port at most, its default one included.
+/// Most queues of one port, including its default queue.
 const MAX_QUEUES: usize = 256;
-/// Highest queue number: the next one means all queues in OpenFlow.
+/// Highest queue number. In OpenFlow the number above means all queues.
 const MAX_NUMBER: u32 = u32::MAX - 1;
 const MAX_PRIORITY: u8 = 7;
-/// What a queue buffers when the file does not say.
+/// Default buffer of a queue.
 const DEFAULT_BUFFER: ByteSize = ByteSize(256_000);
 const BUFFER: std::ops::RangeInclusive<u64> = 1514..=64_000_000;
 
-/// The queues of the switch's ports at a link.
+/// Checks the queues of a link's switch ports.
 pub(super) fn queues(
     source: &Source<'_>,
     items: Vec<Spanned<document::Queue>>,

@@ -1,4 +1,4 @@
-//! Packets by rule, and how they are simulated.
+//! Checks streams and the settings of their simulation.
 use super::offered::{Law, Reader};
 use super::{Checked, MAX_DURATION, Source, duration, find};
 use crate::document;
@@ -9,7 +9,7 @@ use toml::Spanned;
 use weir_traffic::{Arrival, Bimodal, Offered, Size, Sizes, Trace};
 use weir_units::Bps;
 
-/// Most replications.
+/// Largest number of replications.
 const MAX_REPLICATIONS: u32 = 10_000;
 const DEFAULT_REPLICATIONS: u32 = 10;
 
@@ -89,7 +89,7 @@ pub(super) fn stream(
     })
 }
 
-/// Ports as numbers and ranges: `1-32` or `1,3,5-8`.
+/// Parses ports as numbers and ranges: `1-32` or `1,3,5-8`.
 fn inputs(source: &Source<'_>, text: &Spanned<String>, fabric: &Fabric) -> Checked<Vec<u32>> {
     let wrong = |found: &str| {
         let problem = format!("stream: inputs: found `{found}`, expected ports of the switch such as `1-4` or `1,3`");
@@ -109,7 +109,7 @@ fn inputs(source: &Source<'_>, text: &Spanned<String>, fabric: &Fabric) -> Check
     Ok(ports.into_iter().collect())
 }
 
-/// What each source of a stream makes.
+/// Returns the traffic of each of a stream's sources.
 fn made(
     source: &Source<'_>,
     span: &std::ops::Range<usize>,

@@ -1,4 +1,4 @@
-//! How long devices take.
+//! Checks service times of devices.
 use super::{Checked, Source};
 use crate::document;
 use crate::{ControlPath, ControllerTiming, Profile, Switch, SwitchTiming};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use toml::Spanned;
 use weir_profile::check::{MAX_SERVICE_S, Reader};
 
-/// What a switch is like in time: as it says itself, or as its profile does.
+/// Returns the profile of a switch: made of its section `timing`, or read from its profile's file.
 pub(super) fn switch(source: &Source<'_>, name: &str, item: &document::Switch) -> Checked<Option<Profile>> {
     match (&item.profile, &item.timing) {
         (Some(profile), Some(_)) => {
@@ -31,7 +31,7 @@ pub(super) fn switch(source: &Source<'_>, name: &str, item: &document::Switch) -
     }
 }
 
-/// A section `timing`, if there is one.
+/// Checks a section `timing`, if there is one.
 pub(super) fn written(
     source: &Source<'_>,
     reader: &Reader,
@@ -41,7 +41,7 @@ pub(super) fn written(
     checked.map_err(|problem| source.problem(problem))
 }
 
-/// The controller's timing.
+/// Checks the controller's timing.
 pub(super) fn controller(
     source: &Source<'_>,
     item: Option<&Spanned<document::Controller>>,
@@ -79,7 +79,7 @@ pub(super) fn controller(
     Ok(made)
 }
 
-/// Refuses flows that begin at switches with timing, of which nothing says how long asking takes.
+/// Refuses new flows if switches have timing but no device gives the time for asking the controller.
 pub(super) fn refuse_unknown_control(
     source: &Source<'_>,
     begin: Option<(&'static str, Range<usize>)>,

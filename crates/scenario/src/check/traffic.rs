@@ -1,4 +1,4 @@
-//! Traffic between hosts.
+//! Checks traffic between hosts.
 use super::{Checked, MAX_DURATION, Source, duration, find, flows, udp};
 use crate::document::{self, Kind};
 use crate::{Expect, Host, IpNet, Traffic, TrafficKind};
@@ -32,7 +32,7 @@ pub(super) fn traffic(
     Ok(Traffic { from, to, address, start, kind: kind(source, &item, default_duration)?, expect })
 }
 
-/// The receiver's address of the family wanted, which the sender reaches without a router.
+/// Returns the receiver's address of the wanted family that the sender reaches without a router.
 fn address(source: &Source<'_>, span: &Range<usize>, from: &Host, to: &Host, ipv6: bool) -> Checked<std::net::IpAddr> {
     let family = |ip: &&IpNet| ip.addr.is_ipv6() == ipv6;
     let reachable = |ip: &&IpNet| from.ip.iter().any(|own| own.contains(ip.addr));

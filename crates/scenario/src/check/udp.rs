@@ -1,4 +1,4 @@
-//! Datagrams by rule.
+//! Checks UDP traffic: datagrams by rule.
 use super::offered::{Law, Reader};
 use super::{Checked, Source};
 use crate::document::{self, Rate};
@@ -9,14 +9,15 @@ use weir_units::{Bps, ByteSize};
 
 const DEFAULT_RATE: Bps = Bps(10_000_000);
 const DEFAULT_PAYLOAD: ByteSize = ByteSize(1000);
-/// Time sent and number, and what an Ethernet frame of IPv4 carries at most.
+/// Payload lengths in bytes: from the send time and the number, up to what an IPv4 packet in an Ethernet frame
+/// carries.
 const PAYLOAD: std::ops::RangeInclusive<u64> = 16..=1472;
-/// Longest frame, without FCS.
+/// Longest frame in bytes, without FCS.
 const MAX_FRAME: u32 = 1514;
-/// Most datagrams a second that may be asked for.
+/// Highest rate in datagrams per second.
 const MAX_PACKETS: f64 = 1e9;
 
-/// What an item sends: frames by rule. Without more, of one size at a constant rate.
+/// Returns the frames that an item sends by rule. By default they have one size and a constant rate.
 pub(super) fn offered(source: &Source<'_>, item: &document::Traffic) -> Checked<Offered> {
     let reader = Reader { source, what: "traffic" };
     let headers = udp_headers(item.ipv6.as_ref().is_some_and(|ipv6| *ipv6.as_ref()));
@@ -64,7 +65,7 @@ fn place_of_sizes(item: &document::Traffic) -> std::ops::Range<usize> {
     given.into_iter().flatten().next().unwrap_or_else(|| item.kind.span())
 }
 
-/// Refuses frames that cannot carry a datagram with its time and number.
+/// Refuses frames that cannot carry a datagram with send time and number.
 fn check_frames(source: &Source<'_>, item: &document::Traffic, offered: &Offered, headers: u32) -> Checked<()> {
     let least = headers + 16;
     let place = place_of_sizes(item);
@@ -77,7 +78,7 @@ fn check_frames(source: &Source<'_>, item: &document::Traffic, offered: &Offered
     Ok(())
 }
 
-/// Datagrams a second: as a number, or from the rate of the frames.
+/// Returns datagrams per second, from a number of packets or from the bit rate of the frames.
 fn per_second(source: &Source<'_>, rate: Option<&Spanned<Rate>>, frame_bytes: f64) -> Checked<f64> {
     let Some(rate) = rate else { return Ok(DEFAULT_RATE.0 as f64 / 8.0 / frame_bytes) };
     let expected = "expected a rate of bits such as \"10Mbit/s\", or a number of packets a second";

@@ -1,4 +1,4 @@
-//! A virtual switch.
+//! Checks a virtual switch.
 use super::nodes::{port_number, table_limits};
 use super::virtual_switches::{size, within};
 use super::{Checked, Names, Source, duration};
@@ -6,17 +6,19 @@ use crate::{Crosspoint, Fabric, FailMode, QueueManager, Red, Selector, VirtualPo
 use toml::Spanned;
 use weir_units::{Bps, ByteSize};
 
-/// A port's quantum for each share of its capacity when the file does not say: a 32nd of it gets one packet a round.
+/// Default quantum in bytes of a share of a port's whole capacity; smaller shares get proportionally less. A 32nd of
+/// the capacity sends one packet a round.
 const DEFAULT_ROUND_BYTES: u64 = 32 * 1514;
-/// Smallest quantum, the smallest frame: fewer bytes would only mean more rounds for the same shares.
+/// Smallest quantum, the length of the smallest frame. A smaller quantum would only need more rounds for equal
+/// shares.
 const MIN_QUANTUM: u64 = 60;
 const MAX_QUANTUM: u64 = 1 << 24;
 const DEFAULT_PACKET_INS: u32 = 1000;
-/// A terabit per second in the unit that weights are in if none are said.
+/// Largest weight: 1 Tbit/s in Mbit/s, the unit of default weights.
 const MAX_TIME_WEIGHT: u64 = 1_000_000;
 const MAX_LABEL: u32 = (1 << 20) - 1;
 
-/// Checks what is said of a virtual switch of a switch with this fabric.
+/// Checks a virtual switch of a switch with this fabric.
 pub(crate) fn virtual_switch(
     item: document::VirtualSwitch,
     source: &Source<'_>,
@@ -70,7 +72,7 @@ pub(crate) fn virtual_switch(
     })
 }
 
-/// The part of the engine's time.
+/// Checks the virtual switch's weight in sharing the engine's time.
 fn time_weight(source: &Source<'_>, name: &str, item: Option<Spanned<u64>>) -> Checked<Option<u64>> {
     let Some(weight) = item else { return Ok(None) };
     if !(1..=MAX_TIME_WEIGHT).contains(weight.as_ref()) {
@@ -83,7 +85,7 @@ fn time_weight(source: &Source<'_>, name: &str, item: Option<Spanned<u64>>) -> C
     Ok(Some(weight.into_inner()))
 }
 
-/// Shares of certain crosspoints' buffers.
+/// Checks shares of individual crosspoints' buffers.
 fn buffers(
     source: &Source<'_>,
     name: &str,
@@ -205,7 +207,7 @@ fn red(source: &Source<'_>, name: &str, item: Option<Spanned<Red>>, queue: Queue
     Ok(red)
 }
 
-/// What chooses packets for a virtual switch: its ports, if nothing is said.
+/// Returns the selectors of a virtual switch; by default one for each of its ports.
 fn select(
     source: &Source<'_>,
     name: &str,

@@ -1,4 +1,4 @@
-//! Fabrics and the virtual switches cut from them.
+//! Checks fabrics and the virtual switches cut from them.
 use super::virtual_switch::virtual_switch;
 use super::{Checked, Names, Source};
 use crate::{Fabric, FabricPort, Host, Link, Switch, VirtualSwitch, document};
@@ -7,16 +7,16 @@ use std::time::Duration;
 use toml::Spanned;
 use weir_units::{Bps, ByteSize, Instant};
 
-/// Most ports of a fabric: it has a crosspoint for each pair.
+/// Most ports of a fabric, which has a crosspoint for each pair of ports.
 const MAX_PORTS: u32 = 256;
 /// Most virtual switches of one switch.
 const MAX_VIRTUAL: usize = 256;
 const MAX_CROSSPOINT: ByteSize = ByteSize(1_000_000_000);
 
-/// What the file says of a switch's fabric and virtual switches.
+/// Sections of the file on a switch's fabric and virtual switches.
 type Cut = (Option<Spanned<document::Fabric>>, Vec<Spanned<document::VirtualSwitch>>);
 
-/// Cuts switches into virtual ones.
+/// Cuts switches into virtual switches. Refuses virtual switches that the fabric does not admit.
 pub(super) fn cut(
     source: &Source<'_>,
     names: &mut Names,
@@ -66,7 +66,7 @@ pub(super) fn cut(
     Ok(())
 }
 
-/// Checks a file with a fabric and virtual switches for a switch with these ports.
+/// Checks a file that has only a fabric and virtual switches, for a switch with these ports.
 pub(crate) fn alone(
     source: &Source<'_>,
     switch: &str,
@@ -84,7 +84,7 @@ pub(crate) fn alone(
     Ok((fabric, cuts))
 }
 
-/// A switch's ports at hosts and links, with their rates as far as the file says.
+/// Returns a switch's ports at hosts and links, with their rates if the file gives any.
 fn attached(switch: usize, hosts: &[Host], links: &[Link]) -> BTreeMap<u32, Option<Bps>> {
     let hosts = hosts.iter().filter(|host| host.switch == switch).map(|host| (host.port, host.link.rate));
     let links = links.iter().flat_map(|link| link.ends.iter().map(|end| (end, link.spec.rate)));
@@ -131,7 +131,7 @@ fn fabric(
     })
 }
 
-/// A size in limits, or what it is if nothing is said.
+/// Returns a size checked against its limits, or the default.
 pub(super) fn size(
     source: &Source<'_>,
     what: &str,
@@ -142,7 +142,7 @@ pub(super) fn size(
     item.map_or(Ok(default), |item| within(source, what, item, limits))
 }
 
-/// A size in limits.
+/// Returns a size checked against its limits.
 pub(super) fn within(
     source: &Source<'_>,
     what: &str,

@@ -1,4 +1,4 @@
-//! The graph of a `[topology]`: made by rule, or read from a file.
+//! Makes the graph of a `[topology]` by rule, or reads it from a file.
 use super::{Checked, Place};
 use crate::MAX_ITEMS;
 use crate::document::{Duplicates, Topology as Written, TopologyKind as Kind, Unconnected};
@@ -7,7 +7,7 @@ use toml::Spanned;
 use weir_topology::generate::{Rule, generate, usual_hosts};
 use weir_topology::{Measures, Topology};
 
-/// The graph, and how many hosts are at each switch that takes any.
+/// Returns the graph, and the number of hosts at each switch that takes hosts.
 pub(super) fn made(place: &Place<'_>, written: &Written) -> Checked<(Topology, usize)> {
     let hosts = written.hosts.as_ref().map(|hosts| count(*hosts.as_ref()));
     let (made, usual) = match (&written.kind, &written.file) {
@@ -74,7 +74,7 @@ fn numbers(written: &Written) -> [(&'static str, Option<&Spanned<u32>>); 4] {
     ]
 }
 
-/// Refuses settings that this kind of topology has no use for.
+/// Refuses settings that this kind of topology does not use.
 fn refuse_unused(place: &Place<'_>, written: &Written, what: &str, used: &[&str]) -> Checked<()> {
     for (name, number) in numbers(written) {
         if let Some(number) = number.filter(|_| !used.contains(&name)) {

@@ -1,8 +1,9 @@
-//! A `[topology]`: made or read, and written into the document as if its switches, hosts and links stood there.
+//! Expands a `[topology]`: inserts its switches, hosts and links into the document as if they were written there.
 //!
-//! 1. The graph is made by rule or read, and what cannot be is refused ([`made`]).
-//! 2. Its nodes get names; each becomes a switch, unless the document has one of this name, which then fills in what it says (`switches`).
-//! 3. The same with hosts and links.
+//! 1. [`made`] makes the graph by rule or reads it from a file, and refuses impossible graphs.
+//! 2. Each node gets a name and becomes a switch. If the document has a switch of this name, its settings are kept
+//!    (`switches`).
+//! 3. Hosts and links are inserted in this way, too.
 mod made;
 
 use super::{Checked, MAX_NAME, Source, timing};
@@ -17,18 +18,18 @@ use weir_topology::Topology;
 use weir_topology::names::Names;
 use weir_units::Span;
 
-/// Where hosts get their addresses from if nothing else is said.
+/// Default network of hosts' addresses.
 const NET: IpNet = IpNet { addr: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), prefix: 8 };
 
-/// What a topology says of all its switches that the document has no place for.
+/// Settings of a topology for all its switches that have no place in the document.
 #[derive(Default)]
 pub(crate) struct Shared {
     timing: Option<SwitchTiming>,
-    /// Switches that have times of their own, or are none of the topology.
+    /// Switches that have timing or a profile of their own, or do not belong to the topology.
     own: HashSet<String>,
 }
 
-/// A switch with the topology's timing, unless it has one.
+/// Returns a switch with the topology's timing, unless it has its own.
 pub(super) fn timed(mut switch: crate::Switch, shared: &Shared) -> crate::Switch {
     if shared.is_timing_of(&switch.name) {
         switch.timing.clone_from(&shared.timing);
@@ -38,13 +39,13 @@ pub(super) fn timed(mut switch: crate::Switch, shared: &Shared) -> crate::Switch
 }
 
 impl Shared {
-    /// Whether a switch has the topology's section `timing`.
+    /// Returns true if a switch gets the topology's section `timing`.
     pub(crate) fn is_timing_of(&self, switch: &str) -> bool {
         self.timing.is_some() && !self.own.contains(switch)
     }
 }
 
-/// Puts what the document's topology has into its lists of switches, hosts and links.
+/// Inserts the topology's switches, hosts and links into the document's lists.
 pub(crate) fn expand(document: &mut Document, source: &Source<'_>) -> Checked<Shared> {
     let Some(spanned) = document.topology.take() else { return Ok(Shared::default()) };
     let place = Place { source, span: spanned.span() };
@@ -69,7 +70,7 @@ pub(crate) fn expand(document: &mut Document, source: &Source<'_>) -> Checked<Sh
     Ok(Shared { timing, own })
 }
 
-/// Where the topology stands.
+/// Place of the topology in the file, for errors and for items made of it.
 struct Place<'a> {
     source: &'a Source<'a>,
     span: Range<usize>,
@@ -99,10 +100,11 @@ struct Named {
     hosts: Vec<Vec<String>>,
 }
 
-/// Of a rule: `s1`, ... with hosts `h1`, `h2`, ... Of a file: like the places, with hosts `h-PLACE`, or `h1-PLACE`, `h2-PLACE`, ...
+/// Names all nodes. By rule: `s1`, ... with hosts `h1`, `h2`, ... From a file: after the places, with hosts
+/// `h-PLACE`, or `h1-PLACE`, `h2-PLACE`, ...
 fn name_all(made: &Topology, hosts: usize, is_file: bool) -> Named {
     let mut names = Names::default();
-    // What is in front of hosts' names.
+    // Prefix of a host's name.
     let front = |number: usize| if hosts == 1 { "h-".to_owned() } else { format!("h{number}-") };
     let room = if is_file { MAX_NAME.saturating_sub(front(hosts).len()).max(3) } else { MAX_NAME };
     let switches: Vec<String> = made.nodes.iter().map(|node| names.take(&node.name, room)).collect();
@@ -118,7 +120,8 @@ fn name_all(made: &Topology, hosts: usize, is_file: bool) -> Named {
     Named { switches, hosts }
 }
 
-/// The topology's switches, each as the document has it if it does, then the document's others.
+/// Returns the topology's switches, with the document's settings if it has a switch of the name, then the document's
+/// other switches.
 fn switches(place: &Place<'_>, written: &Written, names: &Named, given: Vec<Spanned<Switch>>) -> Vec<Spanned<Switch>> {
     let (mut by_name, order) = by_name(given, |switch| switch.name.as_ref().clone());
     let mut all = Vec::new();
@@ -178,12 +181,12 @@ fn hosts_of(
     Ok(all)
 }
 
-/// The address `number` of a net, if it has so many.
+/// Returns address `number` of a network; `None` if the network is too small.
 fn address(net: IpNet, number: usize) -> Option<IpNet> {
     let bits = if net.addr.is_ipv4() { 32 } else { 128 };
     let room = 1_u128.checked_shl(u32::from(bits - net.prefix)).unwrap_or(u128::MAX);
     let number = number as u128;
-    // The last one is the broadcast address.
+    // The last address is the broadcast address.
     if number + 1 >= room {
         return None;
     }
@@ -230,7 +233,7 @@ fn links(
 
 type ByKey<K, T> = (HashMap<K, VecDeque<Spanned<T>>>, Vec<K>);
 
-/// Items by their key, those of one key in order; and the keys in order.
+/// Groups items by key, in their order. Also returns all keys in order.
 fn by_name<K: std::hash::Hash + Eq + Clone, T>(items: Vec<Spanned<T>>, key: impl Fn(&T) -> K) -> ByKey<K, T> {
     let (mut by_key, mut order): (HashMap<K, VecDeque<_>>, _) = (HashMap::new(), Vec::new());
     for item in items {
@@ -241,7 +244,7 @@ fn by_name<K: std::hash::Hash + Eq + Clone, T>(items: Vec<Spanned<T>>, key: impl
     (by_key, order)
 }
 
-/// What is left, in the order in which it stood in the file.
+/// Returns the remaining items in the order of the file.
 fn left<K: std::hash::Hash + Eq, T>(mut by_key: HashMap<K, VecDeque<Spanned<T>>>, order: Vec<K>) -> Vec<Spanned<T>> {
     order.iter().filter_map(|key| by_key.get_mut(key).and_then(VecDeque::pop_front)).collect()
 }
