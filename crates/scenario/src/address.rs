@@ -1,20 +1,20 @@
-//! Host addresses with their prefix.
+//! Host addresses with the length of their network's prefix.
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// An IPv4 or IPv6 address with the length of its network's prefix: `10.0.0.1/24`.
+/// IPv4 or IPv6 address with the length of its network's prefix: `10.0.0.1/24`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IpNet {
-    /// The address.
+    /// Address of the host.
     pub addr: IpAddr,
     /// Bits of the network's prefix.
     pub prefix: u8,
 }
 
 impl IpNet {
-    /// Whether `other` is in the same network: reachable without a router.
+    /// Returns true if `other` is in the same network, so that it is reachable without a router.
     pub fn contains(&self, other: IpAddr) -> bool {
         let bits = |addr: IpAddr| match addr {
             IpAddr::V4(v4) => u128::from(v4.to_bits()) << 96,

@@ -1,4 +1,4 @@
-//! What a scenario's fabrics and virtual switches are to the fabric itself.
+//! Converts a scenario's fabrics and virtual switches to configurations of `weir_fabric`.
 use crate::{Fabric, IntraDiscipline, QueueManager, Red, VirtualSwitch};
 use std::time::Duration;
 use weir_fabric::{
@@ -8,8 +8,8 @@ use weir_fabric::{
 use weir_units::{ByteSize, Instant};
 
 impl Fabric {
-    /// The fabric's configuration: its ports are [`Fabric::ports`], in their order. `ceiling_slack` is for its outputs, `seed` for what it
-    /// draws at random.
+    /// Returns the configuration of the fabric. Its ports are [`Fabric::ports`] in their order. `ceiling_slack` is
+    /// the slack of output ceilings, `seed` the seed of random numbers.
     pub fn config(&self, ceiling_slack: Duration, seed: u64) -> FabricConfig {
         let output = |rate| OutputConfig {
             discipline: self.discipline,
@@ -25,13 +25,13 @@ impl Fabric {
         }
     }
 
-    /// The place in the fabric of the physical port with this number.
+    /// Returns the index in the fabric of the physical port with this number.
     pub fn index(&self, number: u32) -> Option<PortIndex> {
         let place = self.ports.iter().position(|port| port.port == number)?;
         u16::try_from(place).ok().map(PortIndex)
     }
 
-    /// Why a virtual switch is refused, with the physical ports' numbers.
+    /// Converts the port indices in a refusal to the physical ports' numbers.
     pub fn numbered(&self, refused: Refused) -> Refused {
         let number = |index: PortIndex| self.ports.get(usize::from(index.0)).map(|port| port.port);
         refused.numbered(|index| number(index).and_then(|number| u16::try_from(number).ok()).unwrap_or(index.0))
@@ -39,7 +39,8 @@ impl Fabric {
 }
 
 impl VirtualSwitch {
-    /// Its configuration in a fabric, which refuses it if it does not have its ports. Its lifetime begins `now`.
+    /// Returns the configuration of this virtual switch in a fabric. A fabric without its ports refuses the
+    /// configuration. The lifetime begins at `now`.
     pub fn config(&self, fabric: &Fabric, now: Instant) -> VirtualSwitchConfig {
         let ports = self.ports.iter().map(|port| weir_fabric::VirtualPort {
             physical: fabric.index(port.port).unwrap_or(NOWHERE),
@@ -69,13 +70,13 @@ impl VirtualSwitch {
         }
     }
 
-    /// The place in the fabric of its port with this number.
+    /// Returns the index in the fabric of this virtual switch's port with this number.
     pub fn index(&self, fabric: &Fabric, number: u32) -> Option<PortIndex> {
         fabric.index(self.ports.iter().find(|port| port.number == number)?.port)
     }
 }
 
-/// A port that no fabric has.
+/// Index of a port that no fabric has, so that the fabric refuses it.
 const NOWHERE: PortIndex = PortIndex(u16::MAX);
 
 fn queue(queue: QueueManager, red: &Red) -> QueueConfig {

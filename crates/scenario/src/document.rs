@@ -1,4 +1,4 @@
-//! The file as written: names not resolved, defaults not filled in, every value with its place.
+//! The scenario file as written: names not resolved, defaults not filled in, values with their places in the file.
 mod line;
 mod stream;
 mod topology;
@@ -19,7 +19,7 @@ use weir_packet::MacAddr;
 use weir_traffic::impair::JitterLaw;
 use weir_units::{Bps, ByteSize, Span};
 
-/// A whole scenario file.
+/// Whole scenario file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Document {
@@ -85,7 +85,7 @@ pub(crate) struct Switch {
     pub(crate) r#virtual: Vec<Spanned<VirtualSwitch>>,
 }
 
-/// What virtual switches are cut from.
+/// Section `fabric`, from which virtual switches are cut.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Fabric {
@@ -126,7 +126,7 @@ pub(crate) struct VirtualSwitch {
     pub(crate) entries: Vec<String>,
 }
 
-/// A file with nothing but a fabric and virtual switches.
+/// File with only a fabric and virtual switches.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cut {
@@ -135,7 +135,7 @@ pub(crate) struct Cut {
     pub(crate) r#virtual: Vec<Spanned<VirtualSwitch>>,
 }
 
-/// Which packets are a virtual switch's: those of which all that is said is true.
+/// Conditions on packets of a virtual switch, all of which have to be true.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Selector {
@@ -170,7 +170,8 @@ pub(crate) struct Crosspoint {
     pub(crate) buffer: Spanned<ByteSize>,
 }
 
-/// A host; `queues` and what says how a link is are its access link's. One of a topology need not say where it is.
+/// Host. `queues` and the link settings are for its access link. Hosts of a topology may leave out switch and
+/// address.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Host {
@@ -242,7 +243,7 @@ pub(crate) struct Traffic {
     pub(crate) expect: Option<Expect>,
 }
 
-/// A rate of bits, or of packets.
+/// Rate in bits or in packets.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a rate such as `10Mbit/s`, or a number of packets a second")]
 pub(crate) enum Rate {
@@ -258,12 +259,13 @@ pub(crate) enum Kind {
     Udp,
 }
 
-/// A list, or one item written without brackets.
+/// List, or a single item written without brackets.
 pub(crate) struct OneOrMore<T>(pub(crate) Vec<T>);
 
 impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for OneOrMore<Spanned<T>> {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        /// Untagged enums lose places, so the text is read first and each item parsed with its own message.
+        /// Untagged enums lose places in the file. The text is therefore read first, and each item parsed with its
+        /// own message.
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum Shape {

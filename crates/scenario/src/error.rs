@@ -1,8 +1,8 @@
-//! What is wrong with a scenario file, where.
+//! Errors of scenario files, with their place.
 use std::fmt;
 use std::ops::Range;
 
-/// What is wrong with a scenario: file, line, what was found, what was expected.
+/// Error in a scenario: file, line, value found and value expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioError {
     file: String,
@@ -11,34 +11,34 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
-    /// The file could not be read.
+    /// Returns an error of a file that could not be read.
     pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> Self {
         ScenarioError { file: file.to_owned(), line: None, problem: format!("cannot read the scenario: {error}") }
     }
 
-    /// The text is not TOML, or a value does not have its type.
+    /// Returns an error of text that is not TOML, or a value that does not have its type.
     pub(crate) fn syntax(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let line = error.span().map(|span| line_of(text, &span));
         ScenarioError { file: file.to_owned(), line, problem: error.message().to_owned() }
     }
 
-    /// A value that says something impossible.
+    /// Returns an error of an impossible value.
     pub(crate) fn at(file: &str, text: &str, span: &Range<usize>, problem: String) -> Self {
         ScenarioError { file: file.to_owned(), line: Some(line_of(text, span)), problem }
     }
 
-    /// What is wrong, without file and line.
+    /// Returns the problem without file and line.
     pub fn problem(&self) -> &str {
         &self.problem
     }
 
-    /// The file's line, from 1, if the problem has a place.
+    /// Returns the line in the file, from 1, if the problem has a place.
     pub fn line(&self) -> Option<usize> {
         self.line
     }
 }
 
-/// The line, from 1, that a span starts on.
+/// Returns the line, from 1, on which a span starts.
 fn line_of(text: &str, span: &Range<usize>) -> usize {
     let start = span.start.min(text.len());
     1 + text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count()

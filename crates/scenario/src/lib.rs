@@ -1,9 +1,9 @@
-//! Scenario files: one TOML schema for every verb.
+//! Parses and checks scenario files: one TOML schema for every verb.
 //!
-//! A scenario says what a network is (switches, hosts, links, tenants), who controls it, and what traffic crosses it. It is
-//! read in two steps: `document` is the file as written, with the place of every value; `check` turns it into a
-//! [`Scenario`] whose names are resolved, defaults filled in and limits kept, or into one [`ScenarioError`] that names file,
-//! line, what was found and what was expected. docs/scenario.md describes the schema for its users.
+//! A scenario describes a network (switches, hosts, links, tenants), its controller, and the traffic that crosses it.
+//! It is read in two steps. `document` is the file as written, with the place of every value. `check` turns it into a
+//! [`Scenario`] with resolved names, defaults and checked limits, or into one [`ScenarioError`] with file, line,
+//! value found and value expected. docs/scenario.md describes the schema for users.
 mod address;
 mod check;
 mod cut;
@@ -37,24 +37,24 @@ use weir_packet::MacAddr;
 use weir_traffic::Offered;
 use weir_units::{Bps, ByteSize, Span};
 
-/// Most switches, hosts, links, traffic items and tenants, each.
+/// Most switches, hosts, links, traffic items, streams and tenants, each.
 pub const MAX_ITEMS: usize = 1000;
 
-/// A checked scenario. Lists keep the file's order; references are indices into them.
+/// Checked scenario. Lists keep the file's order; references are indices into them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Scenario {
-    /// Its name: the file's `name`, or the file name without ending.
+    /// Name: the file's `name`, or the file name without extension.
     pub name: String,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Who controls the switches.
+    /// Control of the switches.
     pub control: Control,
-    /// How long the controller takes.
+    /// Service time and delay of the controller.
     #[serde(skip)]
     pub controller: ControllerTiming,
-    /// Tenants.
+    /// Tenants, in the file's order.
     pub tenants: Vec<Tenant>,
-    /// Switches.
+    /// Switches, in the file's order.
     pub switches: Vec<Switch>,
     /// Hosts, each on one switch port.
     pub hosts: Vec<Host>,
@@ -62,206 +62,208 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// Traffic between hosts, in order of start.
     pub traffic: Vec<Traffic>,
-    /// Packets by rule.
+    /// Streams: packets by rule through one switch.
     #[serde(skip)]
     pub streams: Vec<PacketStream>,
-    /// How it is simulated.
+    /// Settings of the simulation.
     #[serde(skip)]
     pub simulate: Simulate,
-    /// How long a run with packets by rule lasts, and tcp and udp items that do not say.
+    /// Default length of tcp and udp items, and of the simulated time.
     pub duration: Duration,
 }
 
-/// Who controls the switches.
+/// Control of a scenario's switches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Control {
-    /// The controller in this process.
+    /// Controller in this process.
     Embedded {
-        /// Its application.
+        /// Application of the controller.
         app: App,
-        /// The highest OpenFlow version offered: `1.0` or `1.3`.
+        /// Highest OpenFlow version offered: `1.0` or `1.3`.
         openflow: OpenFlow,
     },
-    /// A controller elsewhere, as `tcp:IP:PORT` or `unix:PATH`.
+    /// External controller, as `tcp:IP:PORT` or `unix:PATH`.
     Connect(String),
-    /// Nobody: switches work as their fail mode says.
+    /// No controller: switches work by their fail mode.
     None,
 }
 
-/// An application of the embedded controller.
+/// Application of the embedded controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum App {
-    /// Learning switch.
+    /// Learning switch, with isolated tenants.
     Learning,
 }
 
-/// An OpenFlow version as files name it.
+/// OpenFlow version, as files name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub enum OpenFlow {
-    /// OpenFlow 1.0.
+    /// Version 1.0 of OpenFlow.
     #[serde(rename = "1.0")]
     V10,
-    /// OpenFlow 1.3.
+    /// Version 1.3 of OpenFlow.
     #[serde(rename = "1.3")]
     V13,
 }
 
-/// What a switch does with no controller.
+/// Behaviour of a switch without a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailMode {
-    /// Its entries stay in force, nothing else.
+    /// Flow entries stay in force; table misses are not forwarded.
     Secure,
-    /// It forwards like a learning bridge.
+    /// The switch forwards like a learning bridge.
     Standalone,
 }
 
-/// A tenant: hosts that reach each other and nobody else.
+/// Tenant: hosts that reach each other and no others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Tenant {
-    /// Its name.
+    /// Name of the tenant.
     pub name: String,
-    /// VLAN id that carries it between switches, `1..=4094`.
+    /// VLAN id that carries its frames between switches, `1..=4094`.
     pub vlan: u16,
 }
 
-/// A switch.
+/// Switch of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Switch {
-    /// Its name.
+    /// Name of the switch.
     pub name: String,
-    /// Its datapath id; by default its place in the file, from 1.
+    /// Datapath id; by default the position in the file, from 1.
     pub dpid: u64,
     /// Number of flow tables, `1..=254`.
     pub tables: u8,
     /// Most entries per table.
     pub max_entries: u32,
-    /// What it does with no controller.
+    /// Behaviour without a controller.
     pub fail_mode: FailMode,
-    /// How it spreads over threads, if the file says.
+    /// Distribution over threads, if the file has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<Threads>,
-    /// Flow entries that it starts with, as `ovs-ofctl` writes them; read by the verbs.
+    /// Initial flow entries in the format of `ovs-ofctl`. The verbs parse them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<String>,
-    /// How long it takes, if the file says.
+    /// Service times, if the file has them.
     #[serde(skip)]
     pub timing: Option<SwitchTiming>,
-    /// The device that it is like in time, if the file says: `timing` and, from a profile, what else is known.
+    /// Profile of the measured device whose times the switch has, if the file names one or has `timing`. Contains
+    /// `timing`.
     #[serde(skip)]
     pub profile: Option<Box<Profile>>,
-    /// What its virtual switches are cut from, if it has any or the file says.
+    /// Fabric that its virtual switches share; present with virtual switches or if the file has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fabric: Option<Fabric>,
-    /// Its virtual switches.
+    /// Virtual switches cut from the switch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub virtual_switches: Vec<VirtualSwitch>,
 }
 
-/// How a switch spreads over threads: what is not said is as the switch has it. Texts are as on its command line, and checked by it.
+/// Distribution of a switch over threads. Settings left out have the switch's defaults. Texts are as on the switch's
+/// command line, which checks them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct Threads {
-    /// `rtc` or `pipeline`.
+    /// Mode of forwarding: `rtc` or `pipeline`.
     pub mode: Option<String>,
-    /// `auto` or `always`.
+    /// Hand-over of bursts between threads: `auto` or `always`.
     pub hand_over: Option<String>,
-    /// Threads that run packets through the tables.
+    /// Number of workers, which run packets through the tables.
     pub workers: Option<usize>,
-    /// `PORT=THREAD,...` in mode `rtc`.
+    /// Assignment of ports to threads in mode `rtc`: `PORT=THREAD,...`.
     pub deal: Option<String>,
-    /// The six bursts, or one number for all.
+    /// Sizes of the six bursts, or one number for all.
     pub bursts: Option<String>,
-    /// Turns that bursts of the receiving and transmitting loops wait to be full.
+    /// Turns of the receiving and transmitting loops after which an incomplete burst is passed on.
     pub io_loop_count: Option<u32>,
-    /// Turns that bursts of a worker's loop wait to be full.
+    /// Turns of a worker's loop after which an incomplete burst is passed on.
     pub worker_loop_count: Option<u32>,
-    /// Time that bursts wait to be full.
+    /// Time after which an incomplete burst is passed on.
     pub flush_time: Option<Span>,
     /// Frames that a ring holds.
     pub ring_size: Option<usize>,
-    /// Frame buffers that there are from the start.
+    /// Number of frame buffers at the start.
     pub buffers: Option<usize>,
-    /// `port`, `mac` or `5-tuple`.
+    /// Policy that assigns packets to workers: `port`, `mac` or `5-tuple`.
     pub policy: Option<String>,
-    /// `MATCH=>WORKER`.
+    /// Assignments of packets to workers: `MATCH=>WORKER`.
     pub class: Vec<String>,
-    /// CPUs that threads are bound to.
+    /// CPUs to which threads are bound.
     pub cpus: Option<String>,
 }
 
-/// A host on a switch port.
+/// Host on a switch port.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Host {
-    /// Its name.
+    /// Name of the host.
     pub name: String,
     /// Index of its switch.
     pub switch: usize,
-    /// Its port's number there.
+    /// Number of its port on the switch.
     pub port: u32,
-    /// Index of its tenant.
+    /// Index of its tenant; `None` without one.
     pub tenant: Option<usize>,
-    /// Its addresses, at least one.
+    /// IP addresses, at least one.
     pub ip: Vec<IpNet>,
-    /// Its Ethernet address.
+    /// Ethernet address of the host.
     pub mac: MacAddr,
-    /// The link to its switch, the same in both directions.
+    /// Link to its switch, alike in both directions.
     pub link: LinkSpec,
-    /// Queues of the switch's port to it, beside the default one.
+    /// Queues of the switch's port to the host, in addition to the default queue.
     pub queues: Vec<Queue>,
 }
 
-/// A queue of a port: what it is to get of the link's rate.
+/// Queue of a port, with its share of the link's rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Queue {
-    /// Its number, by which flow entries choose it; 0 is for packets for which nothing is chosen.
+    /// Number by which flow entries choose the queue. Queue 0 gets packets for which none is chosen.
     pub queue: u32,
-    /// Rate it gets whatever the others do.
+    /// Guaranteed rate, independent of other queues.
     pub min: Option<Bps>,
-    /// Rate it does not go beyond.
+    /// Rate that the queue does not exceed.
     pub max: Option<Bps>,
-    /// Bytes that wait in it at most; more are dropped.
+    /// Most bytes that wait in the queue; further packets are dropped.
     pub buffer: ByteSize,
-    /// Who gets what minimum rates leave over: higher first, `0..=7`.
+    /// Priority for the rate that minimum rates leave over: higher first, `0..=7`.
     pub priority: u8,
 }
 
-/// What a link does to frames, in each direction alike. Nothing set: as fast as the machine.
+/// Effects of a link on frames, alike in each direction. By default a link is as fast as the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct LinkSpec {
-    /// Its rate.
+    /// Rate of the link; `None` for no limit.
     pub rate: Option<Bps>,
     /// Time from the last bit sent to the frame received.
     pub delay: Duration,
-    /// Bytes that wait for a rate-limited link at most; more are dropped.
+    /// Most bytes that wait for the link's rate; further frames are dropped.
     pub buffer: Option<ByteSize>,
-    /// How the delay varies from frame to frame.
+    /// Variation of the delay from frame to frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Jitter>,
-    /// What is lost.
+    /// Random loss of frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
 }
 
-/// A link between two switches.
+/// Link between two switches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Link {
-    /// Its two ends.
+    /// Ends of the link.
     pub ends: [End; 2],
-    /// What it does to frames.
+    /// Effects on frames.
     pub spec: LinkSpec,
-    /// Queues of the ports at both ends, beside the default ones.
+    /// Queues of the ports at both ends, in addition to the default queues.
     pub queues: Vec<Queue>,
 }
 
-/// A link's end.
+/// End of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct End {
     /// Index of the switch.
     pub switch: usize,
-    /// The port's number there.
+    /// Number of the port on that switch.
     pub port: u32,
 }
 
@@ -272,59 +274,59 @@ pub struct Traffic {
     pub from: usize,
     /// Index of the receiving host (the server).
     pub to: usize,
-    /// The receiver's address that is used, and its family.
+    /// Address of the receiver to which packets are sent; it determines the version of IP.
     pub address: std::net::IpAddr,
-    /// When it starts, from the start of the run.
+    /// Start, as time from the start of the run.
     pub start: Duration,
-    /// What is sent.
+    /// Kind of packets sent.
     pub kind: TrafficKind,
-    /// Whether it should arrive.
+    /// Outcome that is expected.
     pub expect: Expect,
 }
 
-/// What is sent.
+/// Kind of traffic between hosts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrafficKind {
-    /// Echo requests.
+    /// ICMP echo requests.
     Ping {
-        /// How many.
+        /// Number of requests.
         count: u32,
-        /// Time between them.
+        /// Time between requests.
         interval: Duration,
     },
-    /// One TCP connection that sends as fast as it can.
+    /// Single TCP connection that sends as fast as it can.
     Tcp {
-        /// How long.
+        /// Length of sending.
         duration: Duration,
     },
     /// UDP datagrams by rule.
     Udp {
-        /// How long.
+        /// Length of sending.
         duration: Duration,
-        /// When they are sent, and how long their frames are.
+        /// Arrival times and frame lengths.
         #[serde(skip)]
         offered: Offered,
-        /// Share of them that begin a flow, `0.0..=1.0`.
+        /// Share of the datagrams that begin a flow, `0.0..=1.0`.
         new_flows: f64,
-        /// Flows that are there at a time, if the file says; flows then have `1 / new_flows` packets in the mean.
+        /// Number of concurrent flows, if the file gives it. Flows then have a mean of `1 / new_flows` packets.
         #[serde(skip_serializing_if = "Option::is_none")]
         flows: Option<u32>,
     },
 }
 
-/// Bytes of Ethernet, IP and UDP headers in front of a datagram's payload.
+/// Returns the bytes of Ethernet, IP and UDP headers in front of a datagram's payload.
 pub const fn udp_headers(ipv6: bool) -> u32 {
     if ipv6 { 14 + 40 + 8 } else { 14 + 20 + 8 }
 }
 
-/// Whether traffic should arrive.
+/// Expected outcome of traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expect {
-    /// It should.
+    /// Traffic has to arrive.
     Reach,
-    /// It must not: the hosts are isolated.
+    /// Traffic must not arrive: the hosts are isolated.
     Isolated,
 }
 
@@ -332,17 +334,18 @@ impl Scenario {
     /// Reads and checks a scenario file.
     ///
     /// # Errors
-    /// The file cannot be read, is not TOML, or does not describe a network: with its line.
+    /// The file cannot be read, is not TOML, or does not describe a network. The error has the line.
     pub fn read(path: &Path) -> Result<Scenario, ScenarioError> {
         let file = path.display().to_string();
         let text = weir_units::read_text(path).map_err(|error| ScenarioError::unreadable(&file, &error))?;
         Scenario::parse(&text, &file)
     }
 
-    /// Checks a scenario's text; `file` names it in errors, and the scenario if it has no `name`.
+    /// Checks a scenario's text. `file` names it in errors, names the scenario if it has no `name`, and is the base
+    /// of relative paths.
     ///
     /// # Errors
-    /// As [`Scenario::read`].
+    /// The text is not TOML, or does not describe a network. The error has the line.
     pub fn parse(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
         let document: document::Document =
             toml::from_str(text).map_err(|error| ScenarioError::syntax(file, text, &error))?;

@@ -1,39 +1,40 @@
-//! Packets by rule, from input ports of a switch to one of its output ports; and how long they are simulated.
+//! Packets by rule from input ports of a switch to one of its output ports, and settings of their simulation.
 use std::time::Duration;
 use weir_traffic::Offered;
 
-/// Packets by rule, through one switch.
+/// Stream: packets by rule through one switch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PacketStream {
-    /// Its name in reports.
+    /// Name in reports.
     pub name: String,
     /// Index of the switch.
     pub switch: usize,
-    /// Index of the virtual switch there that its packets are for.
+    /// Index of the virtual switch for which the packets are; `None` if the file does not say.
     pub virtual_switch: Option<usize>,
-    /// Numbers of the physical ports that they come in by, rising; each has a source of its own.
+    /// Numbers of the physical input ports, in increasing order. Each has a source of its own.
     pub inputs: Vec<u32>,
-    /// Number of the physical port that they leave by.
+    /// Number of the physical output port.
     pub output: u32,
-    /// What each source sends.
+    /// Packets that each source sends.
     pub source: Offered,
-    /// Their traffic class in reports.
+    /// Traffic class in reports.
     pub class: u8,
-    /// When it starts, from the start of the run.
+    /// Start, as time from the start of the run.
     pub start: Duration,
-    /// How long it lasts; none: as long as the run.
+    /// Length; `None` for as long as the run.
     pub duration: Option<Duration>,
 }
 
-/// How a scenario is simulated.
+/// Settings of a scenario's simulation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Simulate {
     /// Time before packets count.
     pub warm_up: Duration,
-    /// Time in which arriving packets count, after the warm-up.
+    /// Length of the window after the warm-up in which arriving packets count.
     pub duration: Duration,
-    /// Replications, each with random numbers of its own.
+    /// Number of replications, each with its own random numbers.
     pub replications: u32,
-    /// Go on with more replications until the 95 % interval of every mean is at most this share of the mean on either side.
+    /// Relative precision: replications are added until the 95 % interval of every mean extends at most this share of
+    /// the mean to either side.
     pub until: Option<f64>,
 }

@@ -1,27 +1,27 @@
-//! How long devices take: what formulas and simulations of queueing stations need to know.
+//! Service times of devices, for formulas and simulations of queueing stations.
 use std::time::Duration;
 use weir_profile::ServiceTime;
 
-/// At which switches a packet that begins a flow asks the controller.
+/// Switches at which a packet that begins a flow asks the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Install {
-    /// At each on its way.
+    /// Every switch on the path.
     #[default]
     Hop,
-    /// At the first: the controller installs the whole path.
+    /// Only the first switch: the controller installs entries on the whole path.
     Path,
 }
 
-/// How long the controller takes.
+/// Service time and delay of the controller.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ControllerTiming {
-    /// Service of a packet-in; none: no time.
+    /// Service time of a packet-in; `None` for no time.
     pub service: Option<ServiceTime>,
-    /// Packet-ins that it holds at most, with the one in service; none: without limit.
+    /// Most packet-ins held, including the one in service; `None` for no limit.
     pub buffer: Option<u32>,
-    /// Time that a message is under way between switch and controller.
+    /// Delay of a message between switch and controller, each way.
     pub delay: Duration,
-    /// At which switches a packet that begins a flow asks.
+    /// Switches at which a packet that begins a flow asks.
     pub install: Install,
 }

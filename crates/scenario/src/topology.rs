@@ -1,9 +1,9 @@
-//! A scenario's switches and links as a graph, and which of the links packets take.
+//! Converts a scenario's switches and links to a graph, and finds the links that packets take.
 use crate::{Control, Scenario};
 use weir_topology::{Link, Node, Topology, spanning_tree};
 
 impl Scenario {
-    /// Its switches and links; as rates and delays there is what it says.
+    /// Returns its switches and links as a graph, with rates and delays of the scenario.
     pub fn topology(&self) -> Topology {
         let takes_hosts = |at| self.hosts.iter().any(|host| host.switch == at);
         let node = |(at, switch): (usize, &crate::Switch)| Node {
@@ -25,12 +25,13 @@ impl Scenario {
         }
     }
 
-    /// Which links packets take: all of them, or, under the controller in this process, those of a tree that its application keeps to.
+    /// Returns for each link whether packets take it. Under the embedded controller only the links of its
+    /// application's spanning tree are used, otherwise all.
     pub fn used_links(&self) -> Vec<bool> {
         if !matches!(self.control, Control::Embedded { .. }) {
             return vec![true; self.links.len()];
         }
-        // The application knows switches by datapath id, in whose order they are nodes.
+        // Nodes are numbered by datapath id because the application knows switches by it.
         let mut dpids: Vec<u64> =
             self.links.iter().flat_map(|link| link.ends).map(|end| self.dpid(end.switch)).collect();
         dpids.sort_unstable();

@@ -1,14 +1,15 @@
-//! How long packets may be under way when nobody sends any more.
+//! Estimates how long packets may be under way after the last sender has finished.
 use crate::{Fabric, Link, LinkSpec, Scenario};
 use std::time::Duration;
 use weir_units::Bps;
 
-/// What hosts and switches themselves take, and queues whose length no file says.
+/// Allowance for hosts, switches, and queues whose length no file gives.
 const OTHERS: Duration = Duration::from_millis(50);
 
 impl Scenario {
-    /// How long after the last sender is through a packet may still be under way: the delays of all links, the longest queue of a link and of
-    /// a switch's fabric as far as files say how long they are, and 50 ms.
+    /// Returns how long after the last sender has finished a packet may still be under way. Sums the delays of all
+    /// links and the access links' longest delay twice, the longest queue of a link and of a fabric as far as files
+    /// give their size, and 50 ms.
     pub fn under_way(&self) -> Duration {
         let delay = |spec: &LinkSpec| spec.delay + spec.jitter.map_or(Duration::ZERO, |jitter| jitter.most());
         let delays: Duration = self.links.iter().map(|link| delay(&link.spec)).sum();
@@ -20,12 +21,12 @@ impl Scenario {
     }
 }
 
-/// What a link's buffer takes at its rate.
+/// Returns the time that a link's full buffer takes at its rate.
 fn queue(spec: &LinkSpec) -> Option<Duration> {
     Some(time(spec.buffer?.0, spec.rate?))
 }
 
-/// What all crosspoints of an output take at its rate, at the slowest of them.
+/// Returns the time that all full crosspoints of an output take at its rate, at the slowest output.
 fn crosspoints(fabric: &Fabric) -> Duration {
     let bytes = fabric.crosspoint.0.saturating_mul(fabric.ports.len() as u64);
     fabric.ports.iter().map(|port| time(bytes, port.rate)).max().unwrap_or_default()
@@ -49,7 +50,7 @@ mod tests {
         let varying = TWO.replacen("2ms\"", "2ms\"\njitter = \"1ms\"\njitter_law = \"pareto\"", 1);
         let varying = Scenario::parse(&format!("[[switch]]\nname = \"s\"\n{varying}"), "test").unwrap();
         assert_eq!(varying.under_way(), Duration::from_millis(50 + 2 * 20));
-        // 125 kB take a second at 1 Mbit/s; a buffer without a rate takes no time.
+        // A buffer of 125 kB takes a second at 1 Mbit/s. A buffer without a rate takes no time.
         let slow = "[[switch]]\nname = \"s\"\n[[host]]\nname = \"c\"\nswitch = \"s\"\nip = \"10.0.0.3/24\"\nrate = \"1Mbit/s\"\nbuffer = \"125kB\"\n";
         assert_eq!(with(slow), Duration::from_millis(1054));
     }

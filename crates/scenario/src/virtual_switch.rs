@@ -8,24 +8,24 @@ use weir_fabric::{InterDiscipline, Sharing};
 use weir_packet::MacAddr;
 use weir_units::{Bps, ByteSize};
 
-/// A physical switch's fabric: capacities and buffers that virtual switches share.
+/// Fabric of a physical switch: capacities and buffers that virtual switches share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fabric {
-    /// Its ports with their capacity, in the order of their numbers.
+    /// Ports with their capacity, in the order of their numbers.
     pub ports: Vec<FabricPort>,
-    /// Buffer of each crosspoint: of each pair of an input and an output.
+    /// Buffer of each crosspoint, that is, of each pair of an input and an output.
     pub crosspoint: ByteSize,
-    /// Longest packet: no buffer may be smaller.
+    /// Longest packet. No buffer may be smaller.
     pub max_packet: ByteSize,
-    /// Who of the virtual switches gets an output next.
+    /// Discipline that picks the virtual switch that sends next on an output.
     pub discipline: InterDiscipline,
-    /// Whether a virtual switch may use buffer that others do not use.
+    /// Policy by which a virtual switch may use buffer that others do not use.
     pub sharing: Sharing,
 }
 
 impl Default for Fabric {
-    /// What a fabric is of which a file says nothing, without ports: crosspoints as large as the largest in the literature's figures
-    /// (Anhalt, 2011, chapter 4), whole Ethernet frames without tags.
+    /// Returns the defaults of a fabric, without ports: crosspoints as large as the largest in the literature's
+    /// figures (Anhalt, 2011, chapter 4), and whole Ethernet frames without tags.
     fn default() -> Self {
         Fabric {
             ports: Vec::new(),
@@ -37,193 +37,196 @@ impl Default for Fabric {
     }
 }
 
-/// A port of a fabric.
+/// Port of a fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FabricPort {
-    /// Its number on the physical switch.
+    /// Port number on the physical switch.
     pub port: u32,
-    /// Its capacity, in each direction.
+    /// Capacity in each direction.
     pub rate: Bps,
 }
 
-/// Which of a virtual switch's inputs gets an output next.
+/// Discipline that picks which of a virtual switch's inputs sends next on an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IntraDiscipline {
-    /// One packet each in turn.
+    /// Each input in turn sends one packet.
     RoundRobin,
     /// Deficit round robin with equal quanta.
     #[default]
     Drr,
-    /// The packet that has waited longest.
+    /// First come, first served: the packet that has waited longest.
     Fcfs,
-    /// The input with most bytes.
+    /// Longest queue first: the input with most bytes.
     Lqf,
 }
 
-/// What happens to packets when a buffer fills.
+/// Treatment of packets when a buffer fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueManager {
-    /// The arriving packet is dropped.
+    /// Drops the arriving packet.
     #[default]
     TailDrop,
-    /// Packets are dropped early, at random (Floyd and Jacobson, 1993).
+    /// Drops packets early, at random (Floyd and Jacobson, 1993).
     Red,
-    /// The oldest packets are dropped.
+    /// Drops the oldest packets.
     DropHead,
 }
 
-/// Settings of [`QueueManager::Red`]; what is not said is as the authors recommend.
+/// Settings of [`QueueManager::Red`]. Settings left out have the values that the authors recommend.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Red {
-    /// Average bytes below which nothing is dropped.
+    /// Average length in bytes below which no packet is dropped.
     pub min: Option<ByteSize>,
-    /// Average bytes from which on everything is dropped.
+    /// Average length in bytes from which on every packet is dropped.
     pub max: Option<ByteSize>,
     /// Probability of a drop just below `max`, above 0 and at most 1.
     pub probability: Option<f64>,
-    /// Weight of the present length in the average, above 0 and at most 1.
+    /// Weight of the current length in the average, above 0 and at most 1.
     pub weight: Option<f64>,
-    /// Raise the probability to 1 between `max` and twice that, instead of dropping everything from `max` on (Floyd, 2000).
+    /// True to raise the probability to 1 between `max` and twice `max`, instead of dropping every packet from `max`
+    /// on (Floyd, 2000).
     pub gentle: bool,
 }
 
-// Checked to be numbers.
+// The check excludes values that are not numbers.
 impl Eq for Red {}
 
-/// A virtual switch: an OpenFlow datapath of its own on some of a physical switch's ports.
+/// Virtual switch: an OpenFlow datapath of its own on some of a physical switch's ports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VirtualSwitch {
-    /// Its name.
+    /// Name of the virtual switch.
     pub name: String,
-    /// Its datapath id.
+    /// Datapath id of the virtual switch.
     pub dpid: u64,
-    /// Which packets are its: those that one of these chooses.
+    /// Selectors of its packets: a packet belongs to it if one of them matches.
     pub select: Vec<Selector>,
-    /// Its ports.
+    /// Ports of the virtual switch.
     pub ports: Vec<VirtualPort>,
-    /// Pairs of port numbers, from and to, that packets may take; all if none is given.
+    /// Pairs of port numbers, from and to, between which packets may pass; `None` for all pairs.
     pub paths: Option<Vec<[u32; 2]>>,
-    /// Its share of each crosspoint's buffer that `buffers` does not name.
+    /// Share of the buffer of each crosspoint that `buffers` does not name.
     pub buffer: ByteSize,
-    /// Its shares of certain crosspoints' buffers.
+    /// Shares of individual crosspoints' buffers.
     pub buffers: Vec<Crosspoint>,
-    /// What happens when a buffer fills.
+    /// Treatment of packets when a buffer fills.
     pub queue: QueueManager,
     /// Settings of [`QueueManager::Red`].
     pub red: Red,
-    /// Which of its inputs gets an output next.
+    /// Discipline that picks the input that sends next on an output.
     pub discipline: IntraDiscipline,
-    /// What an input may send in a round of [`IntraDiscipline::Drr`].
+    /// Bytes that an input may send in a round of [`IntraDiscipline::Drr`].
     pub intra_quantum: ByteSize,
-    /// Its place under [`InterDiscipline::StrictPriority`]: 0 is first.
+    /// Rank under [`InterDiscipline::StrictPriority`]: 0 is first.
     pub priority: u8,
-    /// Its part of the engine's time beside those of the others, if that was said: see [`VirtualSwitch::time_weight`].
+    /// Weight in sharing the engine's time, if the file gives one. See [`VirtualSwitch::time_weight`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_weight: Option<u64>,
-    /// How long it is there; for ever if not given.
+    /// Time after which it is removed; `None` for never.
     pub lifetime: Option<Duration>,
-    /// Controllers that it connects to, as `tcp:IP:PORT` or `unix:PATH`.
+    /// Controllers to which it connects, as `tcp:IP:PORT` or `unix:PATH`.
     pub connect: Vec<String>,
-    /// Where it listens for controllers, as `ptcp:PORT:IP` or `punix:PATH`.
+    /// Addresses on which it listens for controllers, as `ptcp:PORT:IP` or `punix:PATH`.
     pub listen: Vec<String>,
     /// Number of flow tables, `1..=254`.
     pub tables: u8,
     /// Most entries per table.
     pub max_entries: u32,
-    /// Most packet-in messages a second.
+    /// Most packet-in messages per second.
     pub max_packet_ins: u32,
-    /// What it does with no controller.
+    /// Behaviour without a controller.
     pub fail_mode: FailMode,
-    /// Flow entries that it starts with, as `ovs-ofctl` writes them; read by the verbs.
+    /// Initial flow entries in the format of `ovs-ofctl`. The verbs parse them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<String>,
 }
 
 impl VirtualSwitch {
-    /// Its part of the engine's time while packets want more than all of it, beside those of the others: what was said, or its guaranteed
-    /// input capacity in Mbit/s.
+    /// Returns the weight by which virtual switches share the engine's time when it is overloaded. By default the
+    /// guaranteed input capacity in Mbit/s, at least 1.
     pub fn time_weight(&self) -> u64 {
         let rates: u64 = self.ports.iter().map(|port| port.rate_in.0 / 1_000_000).sum();
         self.time_weight.unwrap_or(rates).max(1)
     }
 }
 
-/// Which packets are a virtual switch's: those of which all that is said is true.
+/// Selector of a virtual switch's packets: matches packets for which all given fields are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Selector {
-    /// The physical port that they come in by.
+    /// Physical input port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u32>,
-    /// Their VLAN id, `1..=4094`; 0: they have no tag.
+    /// VLAN id, `1..=4094`; 0 for packets without a tag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
-    /// Their Ethernet source.
+    /// Ethernet source address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eth_src: Option<MacAddr>,
-    /// Their Ethernet destination.
+    /// Ethernet destination address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eth_dst: Option<MacAddr>,
-    /// A prefix of their IP source.
+    /// Prefix of the IP source address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ip_src: Option<IpNet>,
-    /// A prefix of their IP destination.
+    /// Prefix of the IP destination address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ip_dst: Option<IpNet>,
-    /// Their outermost MPLS label.
+    /// Outermost MPLS label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mpls: Option<u32>,
-    /// The id of the tunnel they came through.
+    /// Id of the tunnel through which the packets arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<u64>,
 }
 
-/// A virtual switch's port.
+/// Port of a virtual switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct VirtualPort {
-    /// Its number on the virtual switch.
+    /// Port number on the virtual switch.
     pub number: u32,
-    /// The physical port that it is a share of.
+    /// Number of the physical port of which it is a share.
     pub port: u32,
-    /// Its guaranteed input capacity; zero: nothing comes in here.
+    /// Guaranteed input capacity; zero if no packets enter here.
     pub rate_in: Bps,
-    /// Its guaranteed output capacity; zero: nothing leaves here.
+    /// Guaranteed output capacity; zero if no packets leave here.
     pub rate_out: Bps,
-    /// The output rate that it does not go beyond.
+    /// Output rate that it does not exceed; `None` for no limit.
     pub ceiling: Option<Bps>,
-    /// What it may send in a round of [`InterDiscipline::Drr`].
+    /// Bytes that it may send in a round of [`InterDiscipline::Drr`].
     pub quantum: ByteSize,
-    /// The VLAN that its packets are in outside, `1..=4094`: the tag is taken away as they come in and put there as they leave.
+    /// VLAN of its packets outside the switch, `1..=4094`. The tag is removed when packets enter and inserted when
+    /// they leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
 }
 
 impl VirtualPort {
-    /// What chooses all packets that can be its.
+    /// Returns the selector that matches all packets of this port.
     pub fn selector(&self) -> Selector {
         Selector { port: Some(self.port), vlan: self.vlan, ..Selector::default() }
     }
 }
 
-/// A virtual switch's share of a crosspoint's buffer.
+/// Share of a crosspoint's buffer for a virtual switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Crosspoint {
-    /// Number of the virtual port that packets come in by.
+    /// Number of the virtual input port.
     pub from: u32,
-    /// Number of the virtual port that they leave by.
+    /// Number of the virtual output port.
     pub to: u32,
-    /// The share.
+    /// Size of the share.
     pub buffer: ByteSize,
 }
 
 impl Fabric {
-    /// Checks the text of a file with a section `[fabric]` and items `[[virtual]]`, with the keys of a scenario's `[switch.fabric]` and
-    /// `[[switch.virtual]]`, for the switch of this name with these ports, by number, and their rates as far as they have any.
+    /// Checks the text of a file with a section `[fabric]` and items `[[virtual]]`, which have the keys of a
+    /// scenario's `[switch.fabric]` and `[[switch.virtual]]`. `switch` is the name of the switch, `ports` are its
+    /// port numbers with their rates, if known.
     ///
     /// # Errors
-    /// It is not TOML, or something in it is wrong: with its line.
+    /// The text is not TOML, or a value in it is wrong. The error has the line.
     pub fn parse_cut(
         text: &str,
         file: &str,
@@ -237,10 +240,12 @@ impl Fabric {
 }
 
 impl VirtualSwitch {
-    /// Checks a virtual switch's text, the same keys as a scenario's `[[switch.virtual]]`, for a physical switch with this fabric.
+    /// Checks the text of a virtual switch for a physical switch with this fabric. Its keys are those of a scenario's
+    /// `[[switch.virtual]]`.
     ///
     /// # Errors
-    /// It is not TOML or not a virtual switch, or names ports that the fabric does not have: with its line.
+    /// The text is not TOML or not a virtual switch, or names ports that the fabric does not have. The error has the
+    /// line.
     pub fn parse(text: &str, file: &str, fabric: &Fabric) -> Result<VirtualSwitch, ScenarioError> {
         let document: document::VirtualSwitch =
             toml::from_str(text).map_err(|error| ScenarioError::syntax(file, text, &error))?;
@@ -249,14 +254,14 @@ impl VirtualSwitch {
 }
 
 impl crate::Switch {
-    /// Its datapath id, and its virtual switches'.
+    /// Returns its datapath id, and those of its virtual switches.
     pub fn dpids(&self) -> impl Iterator<Item = u64> {
         std::iter::once(self.dpid).chain(self.virtual_switches.iter().map(|cut| cut.dpid))
     }
 }
 
 impl fmt::Display for Selector {
-    /// As files have it: `{ port = 1, vlan = 10 }`.
+    /// Writes the selector as in scenario files: `{ port = 1, vlan = 10 }`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |what: &str, value: Option<String>| value.map(|value| format!("{what} = {value}"));
         let quoted = |what: &str, value: Option<String>| value.map(|value| format!("{what} = \"{value}\""));

@@ -1,15 +1,16 @@
-//! A scenario with a `[topology]` as one without: its switches, hosts and links written out, everything else as it was.
+//! Writes out a scenario with a `[topology]` as one without: its switches, hosts and links are listed, other settings
+//! are kept.
 use crate::check::{self, Shared, Source};
 use crate::document::{self, Document};
 use crate::{JitterLaw, LinkSpec, Scenario, ScenarioError};
 use toml::{Spanned, Table, Value};
 use weir_units::{Bps, Span};
 
-/// Writes a scenario's text out, with all that its `[topology]` stands for, so that single switches, hosts and links can be changed; comments are lost.
-/// `file` names it in errors, and files that it names are found from there.
+/// Writes out a scenario's text with all items of its `[topology]`, so that single switches, hosts and links can be
+/// changed. Comments are lost. `file` names the text in errors and is the base of relative paths.
 ///
 /// # Errors
-/// It is no scenario.
+/// The text is not a valid scenario.
 pub fn write_out(text: &str, file: &str) -> Result<String, ScenarioError> {
     let scenario = Scenario::parse(text, file)?;
     let syntax = |error| ScenarioError::syntax(file, text, &error);
@@ -103,10 +104,10 @@ fn written_links(scenario: &Scenario, mut given: Vec<Table>) -> Vec<Table> {
     scenario.links.iter().map(write).collect()
 }
 
-/// What a link does, where the item does not say so already.
+/// Adds a link's settings that the item does not have.
 fn say_link(item: &mut Table, spec: &LinkSpec) {
     if let Some(rate) = spec.rate {
-        // The short form if nothing is lost by it.
+        // Uses the short form unless it would round the rate.
         let short = rate.to_string();
         say(item, "rate", if short.parse() == Ok::<Bps, _>(rate) { short } else { format!("{}bit/s", rate.0) });
     }

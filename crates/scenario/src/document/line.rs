@@ -1,11 +1,11 @@
-//! What a link does to frames, as links, hosts and topologies write it.
+//! Settings of a link's effects on frames, as written in links, hosts and topologies.
 use super::{Host, Link, Topology};
 use serde::Deserialize;
 use toml::Spanned;
 use weir_traffic::impair::JitterLaw;
 use weir_units::{Bps, ByteSize, Span};
 
-/// What a link does to frames, as written.
+/// Effects of a link on frames, as written.
 #[derive(Clone, Default)]
 pub(crate) struct Line {
     pub(crate) rate: Option<Bps>,
@@ -18,7 +18,7 @@ pub(crate) struct Line {
     pub(crate) loss_burst: Option<Spanned<f64>>,
 }
 
-/// A share, as a number or in per cent: `0.015` or `"1.5%"`.
+/// Share as a number or in per cent: `0.015` or `"1.5%"`.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(try_from = "Written")]
 pub(crate) struct Share(pub(crate) f64);
@@ -45,11 +45,11 @@ impl TryFrom<Written> for Share {
     }
 }
 
-/// The fields of a [`Line`], which links, hosts and topologies have beside their own.
+/// Implements access to the fields of a [`Line`], which links, hosts and topologies have in addition to their own.
 macro_rules! line_of {
     ($($type:ty),*) => {$(
         impl $type {
-            /// What it says of its link.
+            /// Returns the settings for its link.
             pub(crate) fn line(&self) -> Line {
                 Line {
                     rate: self.rate,
@@ -67,14 +67,14 @@ macro_rules! line_of {
 }
 line_of!(Link, Host, Topology);
 
-/// Where it says nothing, a link or host is as another says.
+/// Implements filling in settings that a link or host leaves out.
 macro_rules! fill_in {
     ($($type:ty),*) => {$(
         impl $type {
             pub(crate) fn fill_in(&mut self, line: Line) {
                 let Line { rate, delay, buffer, jitter, jitter_law, reorder, loss, loss_burst } = line;
                 self.rate = self.rate.or(rate);
-                // Without a rate of its own and another's nothing waits.
+                // A buffer without any rate is refused by the check.
                 self.buffer = self.buffer.take().or(buffer);
                 self.delay = self.delay.take().or(delay);
                 if self.jitter.is_none() {

@@ -1,4 +1,4 @@
-//! Packets by rule, and how they are simulated.
+//! Streams and the settings of their simulation, as written.
 use serde::Deserialize;
 use toml::Spanned;
 use weir_units::{Bps, ByteSize, Span};
@@ -20,7 +20,7 @@ pub(crate) struct Stream {
     pub(crate) duration: Option<Spanned<Span>>,
 }
 
-/// A law by its name, or with its parameters.
+/// Law of arrivals, by name or with parameters.
 #[derive(Deserialize)]
 #[serde(
     untagged,
@@ -40,7 +40,7 @@ pub(crate) enum ArrivalLaw {
     Trace { file: String },
 }
 
-/// A law by its name or size, or with its parameters.
+/// Law of sizes, by name, as a size, or with parameters.
 #[derive(Deserialize)]
 #[serde(
     untagged,

@@ -6,7 +6,7 @@ use toml::Spanned;
 use weir_traffic::impair::JitterLaw;
 use weir_units::{Bps, ByteSize, Span};
 
-/// A network by rule or from a file; `rate`, `delay` and what follows them are its links'.
+/// Network by rule or from a file. `rate`, `delay` and the settings after them up to `loss_burst` are for its links.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Topology {
@@ -36,7 +36,7 @@ pub(crate) struct Topology {
     pub(crate) timing: Option<Spanned<Timing>>,
 }
 
-/// By which rule.
+/// Rule by which a topology is made.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
@@ -47,7 +47,7 @@ pub(crate) enum Kind {
     FatTree,
 }
 
-/// What becomes of links beside each other in a file.
+/// Treatment of parallel links in a file.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Duplicates {
@@ -57,7 +57,7 @@ pub(crate) enum Duplicates {
     Keep,
 }
 
-/// What becomes of parts of a file's network that nothing joins.
+/// Treatment of unconnected parts of a file's network.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Unconnected {
@@ -68,7 +68,7 @@ pub(crate) enum Unconnected {
 }
 
 impl Switch {
-    /// A switch of which nothing is written but its name.
+    /// Returns a switch with only a name.
     pub(crate) fn named(name: Spanned<String>) -> Switch {
         Switch {
             name,
@@ -87,7 +87,7 @@ impl Switch {
 }
 
 impl Host {
-    /// A host of which nothing is written but its name.
+    /// Returns a host with only a name.
     pub(crate) fn named(name: Spanned<String>) -> Host {
         Host {
             name,
@@ -110,7 +110,7 @@ impl Host {
 }
 
 impl Link {
-    /// A link of which nothing is written but its ends.
+    /// Returns a link with only its ends.
     pub(crate) fn between(ends: [Spanned<String>; 2]) -> Link {
         Link {
             ends,
