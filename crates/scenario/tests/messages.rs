@@ -1,7 +1,7 @@
-//! Every message names file, line, what was found and what was expected.
+//! Tests that every error message names file, line, value found and value expected.
 use weir_scenario::Scenario;
 
-/// A scenario that is right; each case breaks one line of it.
+/// Valid scenario; each case breaks one line of it.
 const RIGHT: &str = r#"
 name = "two"
 [[tenant]]
@@ -30,7 +30,7 @@ from = "h1"
 to = "h2"
 "#;
 
-/// What replaces what, on which line the message points, and what it says.
+/// Cases: text replaced, replacement, line of the error, and its message.
 const CASES: [(&str, &str, usize, &str); 31] = [
     ("name = \"red\"", "name = \"Red\"", 4, "name: found `Red`, expected 1 to 10 characters of a-z, 0-9 and -"),
     ("vlan = 10", "vlan = 4095", 5, "tenant red: vlan: found 4095, expected 1 to 4094"),

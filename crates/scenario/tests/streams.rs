@@ -1,9 +1,9 @@
-//! Packets by rule as scenario files describe them.
+//! Tests streams in scenario files.
 use std::time::Duration;
 use weir_scenario::{PacketStream, Scenario};
 use weir_traffic::{Arrival, Bimodal, Offered, Size, TwoState};
 
-/// A switch with 33 ports and packets of two virtual switches; each case breaks one line of it.
+/// Switch with 33 ports and streams of two virtual switches; each case breaks one line of it.
 const RIGHT: &str = r#"
 duration = "2s"
 [simulate]
@@ -30,7 +30,7 @@ arrival = { kind = "mmpp", high = 3.0, low = 0.5, time = "500us" }
 sizes = { kind = "bimodal", short = 1.0 }
 "#;
 
-/// What replaces what, on which line the message points, and what it says.
+/// Cases: text replaced, replacement, line of the error, and its message.
 const CASES: [(&str, &str, usize, &str); 18] = [
     ("until = 0.01", "until = 1.0", 5, "until: found 1, expected a share of the mean between 0 and 1, such as 0.01"),
     ("until = 0.01", "replications = 0", 5, "replications: found 0, expected 1 to 10000"),

@@ -1,10 +1,10 @@
-//! Timing of devices and traffic by rule: what is read, and what every mistake says.
+//! Tests timing of devices and traffic by rule: parsed values, and the message of every error.
 use std::time::Duration;
 use weir_model::Law;
 use weir_scenario::{ControlPath, Gate, Install, Returns, Scenario, ServiceTime, TrafficKind};
 use weir_traffic::{Arrival, Offered, Size};
 
-/// A scenario that is right; each case breaks one line of it.
+/// Valid scenario; each case breaks one line of it.
 const RIGHT: &str = r#"
 [controller]
 service = { law = "exponential", mean = "7.5ms" }
@@ -124,7 +124,7 @@ fn datagrams_come_as_streams_do() {
     assert_eq!((offered.shortest(), offered.longest()), (Ok(Some(60)), Ok(Some(1514))));
 }
 
-/// What replaces what, on which line the message points, and what it says.
+/// Cases: text replaced, replacement, line of the error, and its message.
 const CASES: [(&str, &str, usize, &str); 41] = [
     (
         "\"5.9ms\"",

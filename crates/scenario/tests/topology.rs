@@ -1,4 +1,4 @@
-//! `[topology]`: networks by rule and from files become ordinary ones; what is wrong is told with its line.
+//! Tests `[topology]`: networks by rule and from files become ordinary scenarios, and errors have their line.
 use std::collections::HashSet;
 use std::time::Duration;
 use weir_scenario::{JitterLaw, Loss, Scenario, write_out};
@@ -14,7 +14,7 @@ fn error(text: &str) -> String {
     Scenario::parse(text, "t.toml").expect_err("it is wrong").to_string()
 }
 
-/// Switches, hosts, links, and the diameter.
+/// Returns the numbers of switches, hosts and links, and the diameter.
 fn size(scenario: &Scenario) -> (usize, usize, usize, usize) {
     let measures = Measures::of(&scenario.topology());
     assert_eq!(measures.parts, 1);
@@ -132,7 +132,7 @@ fn what_is_wrong_is_told_with_its_line() {
     }
 }
 
-/// A folder with a topology's file in it, and the scenario that names it.
+/// Makes a folder with a topology's file, and parses a scenario that names the file.
 fn with_file(name: &str, content: &str, settings: &str) -> Result<Scenario, String> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join(name), content).unwrap();

@@ -1,8 +1,8 @@
-//! Virtual switches as scenario files describe them.
+//! Tests virtual switches in scenario files.
 use weir_scenario::{FabricPort, Scenario, Selector, VirtualSwitch};
 use weir_units::{Bps, ByteSize};
 
-/// A switch with two virtual ones; each case breaks one line of it.
+/// Switch with two virtual switches; each case breaks one line of it.
 const RIGHT: &str = r#"
 [[switch]]
 name = "s1"
@@ -25,7 +25,7 @@ queue = "red"
 red = { min = "1kB", max = "2kB", probability = 0.1 }
 "#;
 
-/// What replaces what, on which line the message points, and what it says.
+/// Cases: text replaced, replacement, line of the error, and its message.
 const CASES: [(&str, &str, usize, &str); 34] = [
     (
         "rate_in = \"1Mbit/s\"",
@@ -207,7 +207,7 @@ fn one_alone_is_read_like_one_in_a_scenario() {
     assert_eq!(error.to_string(), "a.toml:1: missing field `ports`");
 }
 
-/// Selectors of ports that are a VLAN outside say so, whoever wrote them.
+/// Selectors of ports with an outside VLAN contain the VLAN, whether written or made by default.
 #[test]
 fn a_ports_vlan_is_in_its_selectors() {
     let parsed = |select: &str| {
