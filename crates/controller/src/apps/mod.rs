@@ -1,2 +1,2 @@
-//! Applications.
+//! Applications of the controller.
 pub mod learning;

@@ -1,4 +1,5 @@
-//! The learning switch with real datapaths, in both versions, with and without buffers in the switches.
+//! Tests the learning switch with real datapaths, in both OpenFlow versions, with and without buffers in the
+//! switches.
 mod network;
 
 use network::{Left, Network};
@@ -16,7 +17,7 @@ const B: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xb]);
 const SECOND: Duration = Duration::from_secs(1);
 const KINDS: [(Version, u32); 4] = [(Version::V13, 0), (Version::V13, 256), (Version::V10, 0), (Version::V10, 256)];
 
-/// A frame longer than what a switch with buffers sends along.
+/// Returns a frame longer than the part that a switch with buffers sends along.
 fn frame(dst: MacAddr, src: MacAddr, text: &str) -> Vec<u8> {
     Craft::ethernet(dst, src).ether_type(0x88b5).payload(text.repeat(40).as_bytes()).build()
 }
@@ -29,12 +30,12 @@ fn tagged(dst: MacAddr, src: MacAddr, vid: u16, text: &str) -> Vec<u8> {
         .build()
 }
 
-/// Where frames came out, as (switch, port).
+/// Returns the places where frames left, as (switch, port).
 fn places(left: &[Left]) -> HashSet<(u64, u32)> {
     left.iter().map(|left| (left.switch, left.port)).collect()
 }
 
-/// Checks that a frame came out at one place only, unchanged.
+/// Asserts that a frame left at one place only, unchanged.
 #[track_caller]
 fn only(left: &[Left], switch: u64, port: u32, bytes: &[u8]) {
     assert_eq!(left, [Left { switch, port, bytes: bytes.to_vec() }]);
@@ -44,13 +45,13 @@ fn plain(version: Version, n_buffers: u32) -> Network {
     Network::new(version, n_buffers, 1, LearningConfig::default())
 }
 
-/// Two switches joined by their ports 9; on both, port 1 belongs to tenant 10 and port 2 to tenant 20; port 3 as well to 10.
+/// Returns two switches joined by their ports 9. On both, ports 1 and 3 belong to tenant 10 and port 2 to tenant 20.
 fn tenants(version: Version, n_buffers: u32) -> Network {
     let access = [1, 2].into_iter().flat_map(|dpid| [(dpid, 1, 10), (dpid, 2, 20), (dpid, 3, 10)]);
     let access: HashMap<_, _> = access.map(|(dpid, port, vlan)| ((dpid, PortNo(port)), vlan)).collect();
     let mut network = Network::new(version, n_buffers, 2, LearningConfig { access, ..LearningConfig::default() });
     network.wire((1, 9), (2, 9));
-    // Ports 4 to 8 are trunks as well; nothing is there.
+    // Ports 4 to 8 are trunks, too, without stations.
     for (switch, port) in [1, 2].into_iter().flat_map(|switch| (4..=8).map(move |port| (switch, port))) {
         network.set_link(switch, port, false);
     }
@@ -131,7 +132,7 @@ fn a_tenant_cannot_choose_its_vlan() {
         let packet_ins = network.snapshot().counters.packet_ins;
         network.send(1, 1, &tagged(A, B, 20, "again"));
         assert_eq!(network.snapshot().counters.packet_ins, packet_ins, "an entry drops it now");
-        // A tag with a priority only is no VLAN: the frame reaches its own tenant, and nobody else.
+        // A tag with only a priority is no VLAN: the frame reaches its own tenant and no other.
         let reached = network.send(1, 1, &tagged(MacAddr::BROADCAST, A, 0, "priority"));
         assert_eq!(places(&reached), HashSet::from([(1, 3), (2, 1), (2, 3)]));
         assert_eq!(network.snapshot().counters.errors, 0);
@@ -163,7 +164,7 @@ fn a_station_that_moves_is_found_where_it_is() {
         only(&network.send(1, 3, &to_b), 1, 2, &to_b);
         assert_eq!((network.count("moved"), network.entries(1).len()), (1, 1), "what was from and to port 1 is gone");
         only(&network.send(1, 2, &to_a), 1, 3, &to_a);
-        // And back: no entry of the first stay is left to hide the move.
+        // The way back shows that no entry of the first stay is left to hide the move.
         only(&network.send(1, 1, &to_b), 1, 2, &to_b);
         only(&network.send(1, 2, &to_a), 1, 1, &to_a);
         assert_eq!(network.count("moved"), 2);
@@ -222,7 +223,7 @@ fn what_is_for_the_switch_and_what_is_invalid_goes_nowhere() {
 fn vlans_are_told_apart_by_their_tag() {
     for (version, n_buffers) in KINDS {
         let mut network = plain(version, n_buffers);
-        // The same addresses in two VLANs, the other way round.
+        // Uses equal addresses in two VLANs, on swapped ports.
         for (vid, a, b) in [(10, 1, 2), (20, 2, 1)] {
             let (ask, answer) = (tagged(B, A, vid, "ask"), tagged(A, B, vid, "answer"));
             assert_eq!(places(&network.send(1, a, &ask)).len(), 8);
@@ -263,7 +264,7 @@ fn stations_that_talk_are_never_forgotten_nor_disturbed() {
         for number in 0..100 {
             network.pass(30 * SECOND);
             only(&network.send(1, 1, &one_way), 1, 2, &one_way);
-            // Others come, so that the controller has reason to look for old stations.
+            // Packets of other stations make the controller look for aged stations.
             network.send(1, 3, &frame(A, MacAddr::from_bits(0x0200_0000_0100 + number), "new"));
         }
         assert_eq!(network.snapshot().counters.packet_ins, 3 + 100, "{version:?} {n_buffers}");
@@ -317,7 +318,7 @@ fn entries_end_when_idle() {
     }
 }
 
-/// Four switches in a ring: port 9 of each is joined to port 8 of the next; stations at ports 1.
+/// Returns four switches in a ring: port 9 of each is joined to port 8 of the next; stations are at ports 1.
 fn ring(version: Version, n_buffers: u32) -> Network {
     let next = |at: u64| at % 4 + 1;
     let links = (1..=4).map(|at| [(at, PortNo(9)), (next(at), PortNo(8))]).collect();

@@ -1,4 +1,5 @@
-//! Switches, wires and a controller in virtual time: the real datapath, sessions and codec, without threads or sockets.
+//! Runs switches, wires and a controller in virtual time: the real datapath, sessions and codec, without threads or
+//! sockets.
 use std::collections::HashMap;
 use std::time::Duration;
 use weir_controller::apps::learning::{Learning, LearningConfig};
@@ -14,13 +15,13 @@ use weir_packet::{Frame, FramePool, MacAddr};
 use weir_units::Instant;
 
 const CHANNEL: ChannelId = ChannelId(1);
-/// More rounds than any exchange here takes: a loop is a failure, not a hang.
+/// Limit above the rounds of any exchange in these tests, so that a loop fails instead of hanging.
 const ROUNDS_MOST: usize = 1000;
 
-/// A frame that left a switch by a port.
+/// Frame that left a switch by a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Left {
-    /// Number of the switch, from 1: its datapath id.
+    /// Datapath id of the switch, from 1.
     pub(crate) switch: u64,
     pub(crate) port: u32,
     pub(crate) bytes: Vec<u8>,
@@ -43,7 +44,7 @@ struct Switch {
 }
 
 impl Network {
-    /// `switches` switches with ports 1 to 9 under a learning controller.
+    /// Returns a network of switches with ports 1 to 9 under a learning controller.
     pub(crate) fn new(version: Version, n_buffers: u32, switches: u64, config: LearningConfig) -> Network {
         let session = SessionConfig { versions: vec![version], ..SessionConfig::default() };
         let hub = Hub::new(Box::new(Learning::new(config)), session, 8, Box::new(|_| {}));
@@ -73,14 +74,14 @@ impl Network {
         self.wires.insert(b, a);
     }
 
-    /// A station sends a frame; returns what reaches stations.
+    /// Sends a station's frame. Returns the frames that reach stations.
     pub(crate) fn send(&mut self, switch: u64, port: u32, bytes: &[u8]) -> Vec<Left> {
         self.arrive(switch, port, bytes);
         self.settle();
         std::mem::take(&mut self.left)
     }
 
-    /// Frames that crossed wires between switches since last asked.
+    /// Returns the frames that crossed wires between switches since the last call.
     pub(crate) fn crossed(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.on_wires)
     }
@@ -106,12 +107,12 @@ impl Network {
         self.hub.snapshot()
     }
 
-    /// What the application counted under a name.
+    /// Returns an application counter by name.
     pub(crate) fn count(&self, name: &str) -> u64 {
         self.snapshot().app[name]
     }
 
-    /// The entries of a switch but the table-miss entry.
+    /// Returns the entries of a switch without the table-miss entry.
     pub(crate) fn entries(&mut self, switch: u64) -> Vec<FlowStats> {
         let request = MultipartRequest { more: false, body: RequestBody::Flow(FlowRequest::all()) };
         let message = Message { xid: 1, body: Body::MultipartRequest(request) };
@@ -137,7 +138,7 @@ impl Network {
         self.act(at, out);
     }
 
-    /// Sends what a datapath wants sent.
+    /// Sends a datapath's output.
     fn act(&mut self, at: usize, out: Output) {
         let switch = &mut self.switches[at];
         for (channel, message) in out.messages {
@@ -158,7 +159,7 @@ impl Network {
         }
     }
 
-    /// Moves bytes between switches and controller until nobody has any to say.
+    /// Moves bytes between switches and controller until none are left.
     fn settle(&mut self) {
         for _ in 0..ROUNDS_MOST {
             let busy = (0..self.switches.len()).filter(|at| self.exchange(*at)).count();

@@ -1,27 +1,29 @@
-//! Where the stations of one VLAN of one switch are: bounded, ageing.
+//! Keeps the ports of the stations in one VLAN of one switch, bounded in number and with ageing.
 use super::entries::Flow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use weir_openflow::model::PortNo;
 use weir_packet::MacAddr;
 use weir_units::Instant;
 
-/// Most aged addresses looked at with one packet: bounds the time a packet takes.
+/// Most aged addresses examined per packet, to bound the time that a packet takes.
 const EXPIRE_AT_ONCE: usize = 8;
-/// Flow entries listed for each address there can be.
+/// Most flow entries listed, as a multiple of the most addresses.
 const FLOWS_PER_ADDRESS: usize = 4;
 
-/// Addresses of one VLAN and the ports they were last seen on.
+/// Addresses of one VLAN and the ports on which they were last seen.
 ///
-/// At most `max` are held. A further one takes the place of the one not seen for longest: a station that makes up addresses
-/// pushes out those of its own VLAN, which are then flooded to and learned again, and no others.
+/// At most `max` addresses are held. A further one replaces the one not seen for longest. A station that forges
+/// addresses therefore replaces only addresses of its own VLAN. Frames to these are flooded until they are learned
+/// again.
 ///
-/// Packets that match an entry in the switch are not seen here. So entries are listed until the switch says they went, and an
-/// address does not age while one names it: its traffic goes on undisturbed. The list is bounded as well; an address whose
-/// entries found no room on it ages, its entries go with it, and its next packet brings both back.
+/// Packets that match an entry in the switch are not seen here. Entries are therefore listed until the switch reports
+/// their removal, and an address does not age while a listed entry names it, so its traffic is not interrupted. The
+/// list is bounded, too. An address whose entries had no room on the list ages and its entries are deleted; its next
+/// packet brings both back.
 #[derive(Debug)]
 pub(super) struct Addresses {
     places: HashMap<MacAddr, Place>,
-    /// The same addresses, the one not seen for longest first.
+    /// Addresses by the time they were last seen, oldest first.
     by_age: BTreeSet<(Instant, MacAddr)>,
     max: usize,
     /// Entries in the switch.
@@ -32,38 +34,38 @@ pub(super) struct Addresses {
 struct Place {
     port: PortNo,
     seen: Instant,
-    /// Flow entries that name the address may be in the switch.
+    /// True if flow entries that name the address may be in the switch.
     used: bool,
 }
 
-/// An address that is not where it was: moved, aged, pushed out, or its port went.
+/// Address that is no longer at its place: it moved, aged, was replaced, or its port went down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Left {
     pub(super) mac: MacAddr,
-    /// Where it was.
+    /// Port on which it was.
     pub(super) port: PortNo,
-    /// Flow entries that name it may be in the switch.
+    /// True if flow entries that name it may be in the switch.
     pub(super) used: bool,
 }
 
-/// What learning an address changed.
+/// Changes made by learning an address.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Learned {
-    /// It was not known.
+    /// True if the address was not known.
     pub(super) new: bool,
-    /// It was on another port.
+    /// Former place of the address, if it was on another port.
     pub(super) moved: Option<Left>,
-    /// Another had to make room.
+    /// Address that was removed to make room.
     pub(super) pushed_out: Option<Left>,
 }
 
 impl Addresses {
-    /// None known yet; at most `max`, and at least one, will be.
+    /// Returns an empty table for at most `max` addresses, at least one.
     pub(super) fn new(max: usize) -> Addresses {
         Addresses { places: HashMap::new(), by_age: BTreeSet::new(), max: max.max(1), flows: HashSet::new() }
     }
 
-    /// `mac` was seen on `port`.
+    /// Records that `mac` was seen on `port`.
     pub(super) fn learn(&mut self, now: Instant, mac: MacAddr, port: PortNo) -> Learned {
         let known = self.remove(mac);
         let full = self.places.len() >= self.max;
@@ -75,12 +77,12 @@ impl Addresses {
         Learned { new: known.is_none(), moved, pushed_out }
     }
 
-    /// Where `mac` is.
+    /// Returns the port of `mac`.
     pub(super) fn port_of(&self, mac: MacAddr) -> Option<PortNo> {
         self.places.get(&mac).map(|place| place.port)
     }
 
-    /// An entry for a flow goes to the switch.
+    /// Lists the entry of a flow that is being sent to the switch, and marks its addresses as used.
     pub(super) fn list(&mut self, flow: Flow) {
         for mac in [flow.src, flow.dst] {
             if let Some(place) = self.places.get_mut(&mac) {
@@ -92,12 +94,13 @@ impl Addresses {
         }
     }
 
-    /// The entry of a flow went.
+    /// Removes the entry of a flow from the list because the switch has removed it.
     pub(super) fn unlist(&mut self, flow: &Flow) {
         self.flows.remove(flow);
     }
 
-    /// Forgets addresses not seen since `before` that no listed entry names; a few at a time.
+    /// Removes addresses not seen since `before` unless a listed entry names them. Examines a few addresses at a
+    /// time, oldest first.
     pub(super) fn expire(&mut self, now: Instant, before: Instant) -> Vec<Left> {
         let old: Vec<_> =
             self.by_age.iter().take_while(|(seen, _)| *seen < before).take(EXPIRE_AT_ONCE).copied().collect();
@@ -106,7 +109,7 @@ impl Addresses {
             .collect()
     }
 
-    /// Forgets all addresses of a port.
+    /// Removes all addresses of a port.
     pub(super) fn forget_port(&mut self, port: PortNo) {
         let gone: Vec<_> = self.places.iter().filter(|(_, place)| place.port == port).map(|(mac, _)| *mac).collect();
         for mac in gone {
@@ -122,7 +125,7 @@ impl Addresses {
         self.flows.iter().any(|flow| flow.src == mac || flow.dst == mac)
     }
 
-    /// Lets an address be as if seen now; it does not leave.
+    /// Sets the time an address was last seen to now. Returns `None`, because the address stays.
     fn renew(&mut self, now: Instant, mac: MacAddr) -> Option<Left> {
         let place = self.places.get_mut(&mac)?;
         self.by_age.remove(&(place.seen, mac));

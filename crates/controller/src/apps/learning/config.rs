@@ -1,23 +1,26 @@
-//! What a learning switch is told.
+//! Configuration of a learning switch.
 use std::collections::HashMap;
 use std::time::Duration;
 use weir_openflow::model::PortNo;
 
-/// How a learning switch behaves. `..LearningConfig::default()` fills in what is not said.
+/// Configuration of a learning switch. `..LearningConfig::default()` fills in defaults.
 #[derive(Debug, Clone)]
 pub struct LearningConfig {
-    /// Access ports: (datapath id, port) to VLAN id, `1..=4094`. With none, VLANs are told apart by tag only. Default: none.
+    /// Access ports: (datapath id, port) to VLAN id, `1..=4094`. Without any, only tags distinguish VLANs. Default:
+    /// none.
     pub access: HashMap<(u64, PortNo), u16>,
-    /// Links between switches, each by datapath id and port of its two ends. Where they form loops packets keep to a tree of them; loops of links that are not
-    /// named here are not broken. Default: none.
+    /// Links between switches, each by datapath id and port of its two ends. If they form loops, packets keep to a
+    /// spanning tree. Loops of other links are not broken. Default: none.
     pub links: Vec<[(u64, PortNo); 2]>,
-    /// Time without a packet after which an entry goes, in whole seconds up to 65535; zero for never. Default: 60 s.
+    /// Time without a packet after which an entry is removed, in whole seconds up to 65535; zero for never. Default:
+    /// 60 s.
     pub idle_timeout: Duration,
     /// Priority of entries, above 0. Default: 100.
     pub priority: u16,
-    /// Most stations known per switch and VLAN; one more pushes out the one not seen for longest. Default: 4096.
+    /// Most stations known per switch and VLAN; a further one replaces the one not seen for longest. Default: 4096.
     pub max_addresses: usize,
-    /// Time after which a station is forgotten that sent nothing to the controller and that no entry names. Default: 300 s.
+    /// Time after which a station is removed that has sent no packet to the controller and that no entry names.
+    /// Default: 300 s.
     pub max_age: Duration,
 }
 

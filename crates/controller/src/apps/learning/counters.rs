@@ -1,44 +1,45 @@
-//! What a learning switch counts.
+//! Counters of a learning switch.
 
-/// What a learning switch counted.
+/// Counters of a learning switch, over all switches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Stations learned.
+    /// Stations that were learned.
     pub learned: u64,
     /// Stations that moved to another port.
     pub moved: u64,
-    /// Stations forgotten because of their age.
+    /// Stations removed because of their age.
     pub aged: u64,
-    /// Stations pushed out of a full table.
+    /// Stations replaced in a full table.
     pub pushed_out: u64,
     /// Packets sent to all ports of their VLAN.
     pub flooded: u64,
-    /// Packets dropped: no whole Ethernet header, or no input port.
+    /// Packets dropped because they have no whole Ethernet header, or no input port.
     pub drop_malformed: u64,
-    /// Packets dropped: a group address as source.
+    /// Packets dropped because their source is a group address.
     pub drop_multicast_source: u64,
-    /// Packets dropped: for the switch itself, as bridge protocols and LLDP are (IEEE 802.1Q-2022, table 8-1).
+    /// Packets dropped because they are for the switch itself, such as bridge protocols and LLDP (IEEE 802.1Q-2022,
+    /// table 8-1).
     pub drop_reserved: u64,
-    /// Packets dropped: tagged on an access port.
+    /// Packets dropped because they are tagged on an access port.
     pub drop_tagged: u64,
-    /// Packets dropped: they came by a link that no packets take.
+    /// Packets dropped because they arrived on a blocked link.
     pub drop_blocked: u64,
-    /// Packets dropped: the destination is on the port they came from.
+    /// Packets dropped because their destination is on their input port.
     pub drop_same_port: u64,
-    /// Packets dropped: the switch neither kept them nor sent all of them.
+    /// Packets dropped because the switch neither buffered them nor sent them whole.
     pub drop_truncated: u64,
-    /// Packets dropped: no other port carries their VLAN.
+    /// Packets dropped because no other port carries their VLAN.
     pub drop_no_port: u64,
-    /// Packets whose source was not learned: too many VLANs.
+    /// Packets whose source was not learned because there are too many VLANs.
     pub unlearned_vlans: u64,
-    /// Ports left aside: too many on a switch.
+    /// Ports ignored because a switch has too many.
     pub ports_left_aside: u64,
-    /// Errors from switches.
+    /// Error messages from switches.
     pub errors: u64,
 }
 
 impl Counters {
-    /// All counters by name.
+    /// Returns all counters with their names.
     pub(super) fn named(&self) -> Vec<(&'static str, u64)> {
         let c = self;
         vec![

@@ -1,4 +1,4 @@
-//! The messages a learning switch sends: entries, their deletion, packets.
+//! Makes the messages that a learning switch sends: entries, their deletion, packet-outs.
 use super::ports::{Tag, Vlan};
 use std::time::Duration;
 use weir_openflow::Version;
@@ -11,14 +11,15 @@ use weir_openflow::model::{
 use weir_packet::field::VLAN_PRESENT;
 use weir_packet::{Field, MacAddr};
 
-/// Bytes of a packet that a switch which keeps packets sends along: enough for the Ethernet header and two tags.
+/// Bytes of a packet that a switch with buffers sends along: enough for the Ethernet header and two tags.
 const HEADER_BYTES: u16 = 128;
-/// Cookies of our entries: `weir` in ASCII, then the VLAN id.
+/// Cookie of this application's entries: `weir` in ASCII, then the VLAN id.
 const COOKIE: u64 = 0x7765_6972_0000_0000;
-/// Seconds for which an entry that drops stays, whatever comes: what it drops may be wanted once a station has moved.
+/// Hard timeout in seconds of an entry that drops. Short, because dropped packets may be wanted once a station has
+/// moved.
 const DROP_SECONDS: u16 = 10;
 
-/// The flow of a packet, as an entry matches it.
+/// Flow of a packet, as an entry matches it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Flow {
     pub(super) in_port: PortNo,
@@ -28,8 +29,9 @@ pub(super) struct Flow {
     pub(super) dst: MacAddr,
 }
 
-/// What makes a switch ready, in order: nothing left of earlier controllers, and packets that match nothing come to us.
-/// Asking for the ports comes first, so that they are known when the first packet comes.
+/// Returns the messages that set up a switch, in order: delete all entries of earlier controllers, and send table
+/// misses to the controller. In 1.3 the ports are requested first, so that they are known before the first packet
+/// arrives.
 pub(super) fn setup(version: Version, n_buffers: u32) -> Vec<Body> {
     let max_len = if n_buffers > 0 { HEADER_BYTES } else { NO_BUFFER };
     let clear = Body::FlowMod(FlowMod::delete_all());
@@ -39,7 +41,8 @@ pub(super) fn setup(version: Version, n_buffers: u32) -> Vec<Body> {
     }
 }
 
-/// What makes a switch ready that another controller had before, in 1.3 and later: its entries are asked for, not deleted.
+/// Returns the messages that set up a switch of another controller, in 1.3 and later: entries are requested instead
+/// of deleted.
 pub(super) fn take_over(n_buffers: u32) -> [Body; 3] {
     let max_len = if n_buffers > 0 { HEADER_BYTES } else { NO_BUFFER };
     let ours = FlowRequest { cookie: COOKIE, cookie_mask: !0xffff, ..FlowRequest::all() };
@@ -51,13 +54,14 @@ fn ask_ports() -> Body {
     Body::MultipartRequest(MultipartRequest { more: false, body: RequestBody::PortDesc(PortNo::ANY) })
 }
 
-/// The entry by which packets that match nothing come to us.
+/// Returns the table-miss entry, which sends packets to the controller.
 fn miss(max_len: u16) -> Body {
     let to_us = vec![Action::Output { port: PortNo::CONTROLLER, max_len }];
     Body::FlowMod(FlowMod::add(0, Match::any(), vec![Instruction::ApplyActions(to_us)]))
 }
 
-/// An entry that does `actions` with a flow until nothing of it came for `idle_timeout`; the switch says when it goes.
+/// Returns an entry that applies `actions` to a flow. It expires after `idle_timeout` without a packet, and the
+/// switch reports its removal.
 pub(super) fn forward(flow: &Flow, priority: u16, idle_timeout: Duration, actions: Vec<Action>) -> Body {
     let entry = FlowMod::add(priority, flow.matching(), vec![Instruction::ApplyActions(actions)]);
     let idle_timeout = u16::try_from(idle_timeout.as_secs()).unwrap_or(u16::MAX);
@@ -65,16 +69,17 @@ pub(super) fn forward(flow: &Flow, priority: u16, idle_timeout: Duration, action
     Body::FlowMod(FlowMod { idle_timeout, flags, cookie: cookie(flow.vlan), ..entry })
 }
 
-/// An entry that drops a flow, for a while.
+/// Returns an entry that drops a flow for [`DROP_SECONDS`].
 pub(super) fn drop_for_a_while(flow: &Flow, priority: u16) -> Body {
     let entry = FlowMod::add(priority, flow.matching(), Vec::new());
     Body::FlowMod(FlowMod { hard_timeout: DROP_SECONDS, cookie: cookie(flow.vlan), ..entry })
 }
 
-/// Deletes the entries of a station that left `port`: what it sent from there, and what is sent to it there.
+/// Returns messages that delete the entries of a station that left `port`: of frames that it sent from there, and of
+/// frames sent to it there.
 ///
-/// Only those of its VLAN; in 1.0, which cannot select by cookie, a namesake's in another VLAN that enter or leave by the
-/// same port go too, and come back with its next packet.
+/// Only entries of its VLAN are deleted. OpenFlow 1.0 cannot select by cookie, so entries of an equal address in
+/// another VLAN that use the port are deleted, too. Its next packet restores them.
 pub(super) fn forget_station(version: Version, vlan: Vlan, mac: MacAddr, port: PortNo) -> [Body; 2] {
     let mac = mac.to_bits();
     let from = Match::any().with(Field::InPort, port.0).with(Field::EthSrc, mac);
@@ -87,14 +92,15 @@ pub(super) fn forget_station(version: Version, vlan: Vlan, mac: MacAddr, port: P
     [narrow(delete(from, PortNo::ANY)), narrow(delete(to, port))]
 }
 
-/// Deletes the entries by which packets enter or leave by a port.
+/// Returns messages that delete the entries by which packets enter or leave by a port.
 pub(super) fn forget_port(port: PortNo) -> [Body; 2] {
     let entering = Match::any().with(Field::InPort, port.0);
     [Body::FlowMod(delete(entering, PortNo::ANY)), Body::FlowMod(delete(Match::any(), port))]
 }
 
-/// Sends the packet of a packet-in, from the switch's buffer if it is there; none if the switch did not send all of it.
-/// No actions let the switch drop it.
+/// Returns a packet-out for the packet of a packet-in, from the switch's buffer if it is there. Without actions the
+/// switch drops a buffered packet. Returns `None` if the packet is neither buffered nor whole, or not buffered and
+/// without actions.
 pub(super) fn packet_out(packet: PacketIn, in_port: PortNo, actions: Vec<Action>) -> Option<Body> {
     let kept = packet.buffer_id.is_some();
     if !kept && (packet.data.0.len() < usize::from(packet.total_len) || actions.is_empty()) {
@@ -114,7 +120,7 @@ fn cookie(vlan: Vlan) -> u64 {
 }
 
 impl Flow {
-    /// The flow of an entry, if it is one of ours.
+    /// Returns the flow of an entry; `None` if the entry is not this application's.
     #[expect(clippy::cast_possible_truncation, reason = "ports have 32 bits, MAC addresses 48, VLAN ids 12")]
     pub(super) fn of_entry(matching: &Match, cookie: u64) -> Option<Flow> {
         let exact = |field| matching.get(field).map(|(value, _)| value);

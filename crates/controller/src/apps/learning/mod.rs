@@ -1,15 +1,15 @@
-//! A learning switch on OpenFlow 1.0 and 1.3, aware of VLANs, with tenants kept apart.
+//! Learning switch for OpenFlow 1.0 and 1.3 that knows VLANs and keeps tenants apart.
 //!
-//! - Purpose: every station reaches every other of its VLAN, without anybody saying where they are. The first packet of a
-//!   pair of stations comes to the controller, later ones match an entry in the switch.
+//! - Purpose: every station reaches every other of its VLAN without configuration of their places. The first packet
+//!   of a pair of stations reaches the controller; later ones match an entry in the switch.
 //! - Parameters: [`LearningConfig`], with ranges and defaults.
-//! - With access ports configured, two VLANs share switches and trunks and never see each other's frames, even if their
-//!   stations have the same addresses. Frames of a VLAN are untagged on its access ports and tagged on every other port.
-//! - Entries match `in_port`, VLAN, `eth_src` and `eth_dst`: so a station is always learned before its frames match, and one
-//!   that moves is noticed with its first frame; its old entries go before new ones come. Without a MAC address in the match a
-//!   moved station would go unnoticed.
-//! - Loops of links that the configuration names are broken: packets keep to a spanning tree of them, which changes when links go and come back ([`trunks`]).
-//!   Other links between switches must form a tree.
+//! - With access ports configured, VLANs share switches and trunks but never see each other's frames, even if their
+//!   stations have equal addresses. Frames of a VLAN are untagged on its access ports and tagged on every other port.
+//! - Entries match `in_port`, VLAN, `eth_src` and `eth_dst`. A station is therefore always learned before its frames
+//!   match, and a station that moves is noticed with its first frame. Its old entries are deleted before new ones are
+//!   added. Without a MAC address in the match, a move would not be noticed.
+//! - Loops of links that the configuration names are broken: packets keep to a spanning tree, which changes when
+//!   links go down and come up ([`trunks`]). Other links between switches must form a tree.
 //! - Counters: [`Counters`].
 //! - Source: IEEE 802.1Q-2022, 8.7 and 8.8 (learning, ageing, the filtering database).
 mod addresses;
@@ -37,10 +37,10 @@ use weir_units::Instant;
 
 /// Most VLANs of a switch in which stations are learned; packets of further ones are flooded.
 const MAX_VLANS: usize = 128;
-/// LLDP's EtherType (IEEE 802.1AB-2016, 8.3): its frames are for the switch, wherever they are sent.
+/// EtherType of LLDP (IEEE 802.1AB-2016, 8.3), whose frames are for the switch, whatever their destination.
 const ETH_TYPE_LLDP: u128 = 0x88cc;
 
-/// The learning switch application.
+/// Learning switch application.
 #[derive(Debug)]
 pub struct Learning {
     config: LearningConfig,
@@ -57,22 +57,22 @@ struct Switch {
     vlans: HashMap<Vlan, Addresses>,
 }
 
-/// What is dropped.
+/// Scope of a drop.
 enum Dropped {
-    /// This packet.
+    /// Drops this packet only.
     Packet,
-    /// Every packet of the flow, for a while.
+    /// Drops every packet of the flow for a while.
     Flow(Flow),
 }
 
 impl Learning {
-    /// A learning switch that knows no station yet.
+    /// Returns a learning switch that knows no station.
     pub fn new(config: LearningConfig) -> Learning {
         let trunks = Trunks::new(config.links.clone());
         Learning { config, switches: HashMap::new(), trunks, counters: Counters::default() }
     }
 
-    /// What was counted since the start, over all switches.
+    /// Returns the counters since the start, over all switches.
     pub fn count(&self) -> Counters {
         self.counters
     }
@@ -91,7 +91,7 @@ impl App for Learning {
         send(switch, entries::setup(version, features.n_buffers), out);
     }
 
-    /// The entries of the former master go on forwarding; where stations are is read from them.
+    /// Keeps the former master's entries, which continue to forward, and learns stations from them.
     fn take_over(
         &mut self,
         _now: Instant,
@@ -129,7 +129,7 @@ impl App for Learning {
     }
 }
 
-/// Ports.
+/// Handling of ports.
 impl Learning {
     fn add(&mut self, switch: ConnectionId, version: Version, features: &FeaturesReply, out: &mut Outbox) {
         let of_this = self.config.access.iter().filter(|((dpid, _), _)| *dpid == features.datapath_id);
@@ -154,7 +154,8 @@ impl Learning {
         }
     }
 
-    /// Packets take other links from now on: what was learned from the former ones is forgotten, and so are the entries.
+    /// Applies a new spanning tree: forgets the stations learned at the links' ports and deletes these ports'
+    /// entries.
     fn reroute(&mut self, out: &mut Outbox) {
         for (id, switch) in &mut self.switches {
             switch.ports.block(self.trunks.blocked(switch.dpid));
@@ -190,7 +191,7 @@ impl Learning {
     }
 }
 
-/// Packets.
+/// Handling of packets.
 impl Learning {
     fn flow_removed(&mut self, id: ConnectionId, removed: &FlowRemoved) {
         let flow = Flow::of_entry(&removed.matching, removed.cookie);
@@ -218,7 +219,8 @@ impl Learning {
         }
     }
 
-    /// What the former master of a switch knew, from its entries: a station is where its frames come from.
+    /// Learns stations from the entries of a switch's former master: a station is on the port from which its frames
+    /// come.
     fn learn_entries(&mut self, now: Instant, id: ConnectionId, found: &[FlowStats], out: &mut Outbox) {
         let flows: Vec<_> = found.iter().filter_map(|entry| Flow::of_entry(&entry.matching, entry.cookie)).collect();
         for flow in &flows {
@@ -229,7 +231,7 @@ impl Learning {
         }
     }
 
-    /// What to do with a packet: an entry for the next ones like it, and the actions for itself.
+    /// Decides on a packet. Returns an entry for later packets of the flow, and the actions for this packet.
     fn decide(
         &mut self,
         now: Instant,
@@ -259,7 +261,7 @@ impl Learning {
         Ok((Some(entry), actions))
     }
 
-    /// The flow of a packet, if it is one to be forwarded at all.
+    /// Returns the flow of a packet if the packet may be forwarded.
     #[expect(clippy::cast_possible_truncation, reason = "MAC addresses have 48 bits, VLAN ids 12")]
     fn admit(&mut self, id: ConnectionId, packet: &PacketIn) -> Result<Flow, Dropped> {
         let parsed = packet.in_port().and_then(|in_port| Some((in_port, parse(&packet.data.0, in_port).ok()?)));
@@ -317,14 +319,15 @@ impl Switch {
         self.vlans.get(&vlan)?.port_of(mac)
     }
 
-    /// An entry for `flow` goes to the switch.
+    /// Lists the entry of `flow`, which is being sent to the switch.
     fn list(&mut self, flow: Flow) {
         if let Some(addresses) = self.vlans.get_mut(&flow.vlan) {
             addresses.list(flow);
         }
     }
 
-    /// The stations of a VLAN; of a further one than [`MAX_VLANS`] only in the place of one that has none.
+    /// Returns the stations of a VLAN. Beyond [`MAX_VLANS`] a further VLAN replaces those without stations; `None` if
+    /// there are none.
     fn addresses(&mut self, vlan: Vlan, max: usize) -> Option<&mut Addresses> {
         if self.vlans.len() >= MAX_VLANS && !self.vlans.contains_key(&vlan) {
             self.vlans.retain(|_, addresses| !addresses.is_empty());
@@ -336,7 +339,7 @@ impl Switch {
     }
 }
 
-/// Whether bridges keep frames to this address to themselves (IEEE 802.1Q-2022, table 8-1).
+/// Returns true if bridges do not forward frames to this address (IEEE 802.1Q-2022, table 8-1).
 fn is_reserved(mac: MacAddr) -> bool {
     mac.0[..5] == [0x01, 0x80, 0xc2, 0, 0] && mac.0[5] < 0x10
 }

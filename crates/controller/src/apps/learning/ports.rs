@@ -1,7 +1,7 @@
-//! The ports of one switch: which are there, which VLAN each belongs to, and how frames look on each.
+//! Keeps the ports of one switch: their states, VLANs, and how frames are tagged on each.
 //!
-//! An access port belongs to one VLAN; its frames are untagged. On any other port, a trunk, the tag says which VLAN a frame
-//! belongs to; a frame without one belongs to the untagged VLAN, which no access port is in.
+//! An access port belongs to one VLAN; its frames are untagged. On any other port, a trunk, the tag gives the VLAN of
+//! a frame. A frame without a tag belongs to the untagged VLAN, which contains no access port.
 use std::collections::{BTreeMap, HashMap, HashSet};
 use weir_openflow::Version;
 use weir_openflow::model::port::bits;
@@ -12,32 +12,32 @@ use weir_packet::field::{VLAN_PRESENT, eth_type};
 /// Most ports of a switch that are kept; further ones are not flooded to.
 pub(super) const MAX_PORTS: usize = 8192;
 
-/// A VLAN id; 0 is the untagged VLAN.
+/// VLAN id; 0 is the untagged VLAN.
 pub(super) type Vlan = u16;
-/// The VLAN tag a frame carries: its id, which is 0 in a tag that only carries a priority (IEEE 802.1Q-2022, 9.6).
+/// VLAN tag of a frame: its id, which is 0 in a tag that has only a priority (IEEE 802.1Q-2022, 9.6).
 pub(super) type Tag = Option<u16>;
 
-/// The ports of one switch.
+/// Ports of one switch.
 #[derive(Debug)]
 pub(super) struct Ports {
     version: Version,
     access: HashMap<PortNo, Vlan>,
-    /// Whether any switch has access ports: then floods go to listed ports only.
+    /// True if any switch has access ports. Floods then use listed ports instead of the switch's own flooding.
     tenants: bool,
-    /// Ports of links that no frames take.
+    /// Ports of blocked links.
     blocked: HashSet<PortNo>,
-    /// Ports that frames can leave by when flooded.
+    /// Known ports, and whether flooded frames may leave by each.
     floodable: BTreeMap<PortNo, bool>,
 }
 
-/// What became of a port.
+/// State of a port after a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     /// Frames can pass.
     Up,
-    /// No frame passes any more.
+    /// Frames can no longer pass.
     Down,
-    /// There are too many ports to keep it.
+    /// The port is not kept because there are too many.
     TooMany,
 }
 
@@ -46,12 +46,12 @@ impl Ports {
         Ports { version, access, tenants, blocked: HashSet::new(), floodable: BTreeMap::new() }
     }
 
-    /// No frames are to be sent by these ports any more, and by no others.
+    /// Sets the blocked ports, replacing the previous ones.
     pub(super) fn block(&mut self, ports: HashSet<PortNo>) {
         self.blocked = ports;
     }
 
-    /// A port is as `desc` says now.
+    /// Updates a port from its description.
     pub(super) fn set(&mut self, desc: &PortDesc) -> Change {
         let up = desc.config & bits::PORT_DOWN == 0 && desc.state & bits::LINK_DOWN == 0;
         let flood = up && desc.config & (bits::NO_FLOOD | bits::NO_FWD) == 0;
@@ -62,13 +62,13 @@ impl Ports {
         if up { Change::Up } else { Change::Down }
     }
 
-    /// A port went away.
+    /// Removes a port.
     pub(super) fn remove(&mut self, port: PortNo) {
         self.floodable.remove(&port);
     }
 
-    /// The VLAN of a frame that came in on `port`; none for a tagged frame on an access port: a station does not choose its
-    /// VLAN.
+    /// Returns the VLAN of a frame received on `port`; `None` for a tagged frame on an access port, because a station
+    /// must not choose its VLAN.
     pub(super) fn vlan_of(&self, port: PortNo, tag: Tag) -> Option<Vlan> {
         match (self.access.get(&port), tag) {
             (Some(vlan), None | Some(0)) => Some(*vlan),
@@ -77,12 +77,12 @@ impl Ports {
         }
     }
 
-    /// Actions that send a frame of `vlan`, which carries `tag` now, out of one port.
+    /// Returns actions that send a frame of `vlan`, which now carries `tag`, out of one port.
     pub(super) fn send(&self, vlan: Vlan, tag: Tag, port: PortNo) -> Vec<Action> {
         self.send_all(vlan, tag, vec![port])
     }
 
-    /// Actions that send a frame to every port of its VLAN but the one it came in on.
+    /// Returns actions that send a frame to every port of its VLAN but its input port.
     pub(super) fn flood(&self, vlan: Vlan, tag: Tag, in_port: PortNo) -> Vec<Action> {
         if !self.tenants && self.blocked.is_empty() {
             return vec![Action::output(PortNo::FLOOD)];
@@ -92,7 +92,8 @@ impl Ports {
         self.send_all(vlan, tag, members.collect())
     }
 
-    /// Whether frames of `vlan` may leave by `port`. The switch's own network stack is in a VLAN only if it was put there.
+    /// Returns true if frames of `vlan` may leave by `port`. Reserved ports, such as the switch's own network stack,
+    /// carry a VLAN only if configured as access ports.
     fn carries(&self, port: PortNo, vlan: Vlan) -> bool {
         if self.blocked.contains(&port) {
             return false;
@@ -103,7 +104,8 @@ impl Ports {
         }
     }
 
-    /// Outputs, first where the frame leaves as it is, then, changed once, where it must look different.
+    /// Returns outputs: first to ports on which the frame leaves unchanged, then a change of tag, then the other
+    /// ports.
     fn send_all(&self, vlan: Vlan, tag: Tag, ports: Vec<PortNo>) -> Vec<Action> {
         let (unchanged, changed): (Vec<_>, Vec<_>) = ports.into_iter().partition(|port| self.fits(*port, vlan, tag));
         let mut actions: Vec<_> = unchanged.into_iter().map(Action::output).collect();
@@ -114,13 +116,13 @@ impl Ports {
         actions
     }
 
-    /// Whether a frame that carries `tag` looks right on `port`.
+    /// Returns true if a frame that carries `tag` is correctly tagged for `port`.
     fn fits(&self, port: PortNo, vlan: Vlan, tag: Tag) -> bool {
         let id = tag.unwrap_or(0);
         if self.access.contains_key(&port) { id == 0 } else { id == vlan }
     }
 
-    /// Actions that take the tag off for access ports, or put the VLAN's on for trunks.
+    /// Returns actions that remove the tag for access ports, or set the VLAN's tag for trunks.
     fn retag(&self, vlan: Vlan, tag: Tag, to_access: bool) -> Vec<Action> {
         let set = Action::SetField { field: Field::VlanVid, value: u128::from(VLAN_PRESENT | vlan) };
         match (to_access, self.version, tag) {
@@ -141,7 +143,7 @@ mod tests {
         PortDesc { config, state, ..PortDesc::new(PortNo(port), MacAddr::default(), format!("p{port}")) }
     }
 
-    /// Ports 1 and 2 in VLAN 10, 3 in VLAN 20, 4 and 5 trunks.
+    /// Returns ports 1 and 2 in VLAN 10, port 3 in VLAN 20, and trunks 4 and 5.
     fn tenants(version: Version) -> Ports {
         let access = [(1, 10), (2, 10), (3, 20)].map(|(port, vlan)| (PortNo(port), vlan)).into();
         let mut ports = Ports::new(version, access, true);

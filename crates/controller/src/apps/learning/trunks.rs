@@ -1,15 +1,16 @@
-//! Links between switches that are known beforehand, and those of them that no frame takes, so that floods end.
+//! Blocks configured links between switches that would close loops, so that floods end.
 //!
-//! Of the links whose ends are both up a spanning tree is kept ([`weir_topology::spanning_tree`], by datapath id); the ports of the others are *blocked*. When a
-//! port goes down or comes back the tree is made anew. Until a switch says otherwise its ports count as up.
+//! Links whose ends are both up keep a spanning tree ([`weir_topology::spanning_tree`], by datapath id). The ports of
+//! the other links are *blocked*. The tree is computed again when a port goes down or comes up. Ports count as up
+//! until their switch reports otherwise.
 use std::collections::{BTreeSet, HashSet};
 use weir_openflow::model::PortNo;
 use weir_topology::spanning_tree;
 
-/// A switch's port: its datapath id and number.
+/// Port of a switch: datapath id and port number.
 pub(super) type End = (u64, PortNo);
 
-/// The links, and which ports are blocked.
+/// Configured links, and the blocked ports.
 #[derive(Debug)]
 pub(super) struct Trunks {
     links: Vec<[End; 2]>,
@@ -24,7 +25,7 @@ impl Trunks {
         trunks
     }
 
-    /// A port went up or down; whether other ports are blocked now than before.
+    /// Records that a port went up or down. Returns true if the blocked ports have changed.
     pub(super) fn set(&mut self, dpid: u64, port: PortNo, up: bool) -> bool {
         let end = (dpid, port);
         let known = self.links.iter().flatten().any(|known| *known == end);
@@ -32,17 +33,17 @@ impl Trunks {
         changed && self.renew()
     }
 
-    /// Whether frames neither come nor go by this port.
+    /// Returns true if frames neither enter nor leave by this port.
     pub(super) fn is_blocked(&self, dpid: u64, port: PortNo) -> bool {
         self.blocked.contains(&(dpid, port))
     }
 
-    /// The blocked ports of a switch.
+    /// Returns the blocked ports of a switch.
     pub(super) fn blocked(&self, dpid: u64) -> HashSet<PortNo> {
         self.blocked.iter().filter(|(of, _)| *of == dpid).map(|(_, port)| *port).collect()
     }
 
-    /// The ports of a switch at which links are.
+    /// Returns the ports of a switch that have configured links.
     pub(super) fn ports(&self, dpid: u64) -> Vec<PortNo> {
         self.links.iter().flatten().filter(|(of, _)| *of == dpid).map(|(_, port)| *port).collect()
     }
@@ -70,7 +71,7 @@ mod tests {
         blocked
     }
 
-    /// Port 1 of each switch is joined to port 2 of the next.
+    /// Returns a ring: port 1 of each switch is joined to port 2 of the next.
     fn ring(switches: u64) -> Trunks {
         let link = |at| [(at, PortNo(1)), (at % switches + 1, PortNo(2))];
         Trunks::new((1..=switches).map(link).collect())
