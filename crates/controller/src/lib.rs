@@ -1,7 +1,8 @@
-//! The controller: applications without I/O, and the server that brings switches to them.
+//! Controller: applications without I/O, and the server that connects switches to them.
 //!
-//! An [`App`] is told what switches say and returns what to say to them. [`Hub`] holds the sessions and the application,
-//! still without I/O; [`Controller`] gives it sockets, a clock and a thread, for `weir controller` and for programs that embed it.
+//! An [`App`] receives messages of switches and returns messages for them. [`Hub`] holds the sessions and the
+//! application, still without I/O. [`Controller`] adds sockets, a clock and a thread, for `weir controller` and for
+//! programs that embed it.
 //!
 //! ```no_run
 //! use weir_controller::apps::learning::{Learning, LearningConfig};
@@ -29,16 +30,16 @@ use weir_openflow::model::FeaturesReply;
 use weir_openflow::{Message, Version};
 use weir_units::Instant;
 
-/// One switch that is connected, as applications know it. A switch that comes back gets a new one.
+/// Identifier of a connection. Applications know a switch by it; a switch that connects again gets a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub u64);
 
-/// Messages for switches. The hub numbers them: their `xid` is not looked at.
+/// Messages for switches. The hub sets their `xid`.
 pub type Outbox = Vec<(ConnectionId, Message)>;
 
-/// An application of the controller, without I/O.
+/// Application of the controller, without I/O. Methods append messages for switches to `out`.
 pub trait App: Send {
-    /// A switch came up; messages to send to it go to `out`.
+    /// Handles a switch that has come up.
     fn switch_up(
         &mut self,
         now: Instant,
@@ -48,8 +49,8 @@ pub trait App: Send {
         out: &mut Outbox,
     );
 
-    /// A switch that may hold another controller's entries came under this one's control (roles): as [`App::switch_up`], but
-    /// what forwards is to go on forwarding.
+    /// Handles a switch that has come under this controller's control (roles) and may hold another controller's
+    /// entries. Differs from [`App::switch_up`] in that existing forwarding has to continue.
     fn take_over(
         &mut self,
         now: Instant,
@@ -61,13 +62,13 @@ pub trait App: Send {
         self.switch_up(now, switch, version, features, out);
     }
 
-    /// A message from a switch.
+    /// Handles a message from a switch.
     fn message(&mut self, now: Instant, switch: ConnectionId, message: Message, out: &mut Outbox);
 
-    /// A switch went away, or another controller's master took it.
+    /// Handles a switch that has disconnected, or whose control another controller has taken.
     fn switch_down(&mut self, now: Instant, switch: ConnectionId);
 
-    /// What the application counted, by name; drops are there with their reason.
+    /// Returns the application's counters by name, among them drops by reason.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }

@@ -1,20 +1,20 @@
-//! Where switches connect.
+//! Addresses on which the controller listens for switches.
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// The TCP port that IANA gave to OpenFlow.
+/// TCP port that IANA has assigned to OpenFlow.
 const OPENFLOW_TCP_PORT: u16 = 6653;
 
-/// An address to listen on: `tcp:IP[:PORT]`, `ssl:IP[:PORT]` or `unix:PATH`.
+/// Address to listen on: `tcp:IP[:PORT]`, `ssl:IP[:PORT]` or `unix:PATH`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Listen {
-    /// Over TCP; port 0 takes a free one.
+    /// TCP address; port 0 takes a free port.
     Tcp(SocketAddr),
-    /// Over TLS; port 0 takes a free one.
+    /// TCP address for TLS; port 0 takes a free port.
     Ssl(SocketAddr),
-    /// Over a Unix socket, made with permissions 0600.
+    /// Path of a Unix socket, made with permissions 0600.
     Unix(PathBuf),
 }
 
@@ -33,7 +33,7 @@ impl FromStr for Listen {
     }
 }
 
-/// `IP`, `IP:PORT`, `[IPv6]` or `[IPv6]:PORT`.
+/// Parses `IP`, `IP:PORT`, `[IPv6]` or `[IPv6]:PORT`.
 fn address(text: &str) -> Option<SocketAddr> {
     if let Ok(whole) = text.parse() {
         return Some(whole);

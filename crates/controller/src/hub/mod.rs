@@ -1,12 +1,12 @@
-//! Sessions and the application, without I/O: bytes of any connection in, bytes of any connection out.
+//! Runs sessions and the application without I/O: takes and returns the bytes of every connection.
 //!
-//! One switch, one connection: a second main connection that claims the datapath id of one that is up is refused, since it
-//! would take over the other's traffic. A switch that lost its connection without the controller noticing gets in again when
-//! the old connection's echo goes unanswered.
+//! Each switch has one main connection. A second main connection with the datapath id of a connected switch is
+//! refused because it would take over that switch's traffic. A switch whose old connection was lost unnoticed can
+//! connect again once the old connection's echo request has timed out.
 //!
-//! Auxiliary connections (OpenFlow 1.3.5, 6.3.7) join the main one of their datapath id, and end with it. Packet-outs that answer a
-//! packet-in go the way it came, as the specification suggests; everything else goes over the main connection, where it stays
-//! in order.
+//! Auxiliary connections (OpenFlow 1.3.5, 6.3.7) join the main connection of their datapath id and end with it. A
+//! packet-out that answers a packet-in uses the connection on which the packet-in arrived, as the specification
+//! suggests. All other messages use the main connection, which keeps them in order.
 mod role;
 mod types;
 
@@ -21,12 +21,13 @@ use weir_units::Instant;
 pub use role::Mastership;
 pub use types::{Counters, Snapshot, SwitchEvent, SwitchInfo};
 
-/// Told of switches coming and going, while the hub is locked: to be quick, and not to call back.
+/// Callback for events of switches. It is called while the hub is locked, so it must be quick and must not call the
+/// hub.
 pub type Observer = Box<dyn FnMut(&SwitchEvent) + Send>;
-/// Told that there is output on a connection whose owner did not ask for it.
+/// Callback for output on a connection that its owner does not expect.
 pub type Wake = Box<dyn Fn() + Send>;
 
-/// Sessions and the application.
+/// Sessions of all connections, and the application.
 pub struct Hub {
     app: Box<dyn App>,
     session: SessionConfig,
@@ -42,27 +43,27 @@ pub struct Hub {
 struct Connection {
     session: Session,
     peer: String,
-    /// Once up, for main connections.
+    /// Switch, for main connections that are up.
     info: Option<SwitchInfo>,
-    /// What the switch said of itself.
+    /// Features reply of the switch.
     features: FeaturesReply,
-    /// For auxiliary connections that are up, the main one and their number.
+    /// Main connection and own number, for auxiliary connections that are up.
     auxiliary: Option<(ConnectionId, u8)>,
     standing: Standing,
-    /// Whether the application knows it.
+    /// True if the switch was announced to the application.
     is_served: bool,
-    /// Why the connection is to be closed, once it is.
+    /// Reason for closing the connection, once it has ended.
     ended: Option<String>,
     wake: Wake,
 }
 
-/// There are as many connections as allowed.
+/// Error: the hub has as many connections as allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("there are {0} connections already, the most allowed")]
 pub struct TooMany(pub usize);
 
 impl Hub {
-    /// A hub without connections.
+    /// Returns a hub without connections.
     pub fn new(app: Box<dyn App>, session: SessionConfig, max_connections: usize, observer: Observer) -> Hub {
         Hub {
             app,
@@ -77,10 +78,11 @@ impl Hub {
         }
     }
 
-    /// A switch connected from `peer`. There is output at once: our hello.
+    /// Adds a connection of a switch from `peer`. It has output at once: the hello. `wake` is called on output that
+    /// the owner does not expect.
     ///
     /// # Errors
-    /// [`TooMany`]; the connection is to be closed.
+    /// [`TooMany`]; the caller has to close the connection.
     pub fn connect(&mut self, now: Instant, peer: String, wake: Wake) -> Result<ConnectionId, TooMany> {
         self.counters.connections += 1;
         if self.connections.len() >= self.max_connections {
@@ -106,7 +108,7 @@ impl Hub {
         Ok(ConnectionId(self.last_id))
     }
 
-    /// Bytes came from a switch.
+    /// Handles bytes received from a switch.
     pub fn receive(&mut self, now: Instant, id: ConnectionId, bytes: &[u8]) {
         if let Some(connection) = self.open(id) {
             connection.session.receive(now, bytes);
@@ -114,7 +116,7 @@ impl Hub {
         }
     }
 
-    /// Lets time pass on a connection. To be called at the time [`Hub::deadline`] gives.
+    /// Handles time-outs of a connection. Call it at the time that [`Hub::deadline`] returns.
     pub fn poll(&mut self, now: Instant, id: ConnectionId) {
         if let Some(connection) = self.open(id) {
             connection.session.poll(now);
@@ -122,28 +124,29 @@ impl Hub {
         }
     }
 
-    /// When to call [`Hub::poll`] for this connection.
+    /// Returns the time at which to call [`Hub::poll`] for this connection.
     pub fn deadline(&self, id: ConnectionId) -> Option<Instant> {
         self.connections.get(&id)?.session.deadline()
     }
 
-    /// Bytes to be written to a switch: to be taken from the front, or all of them. Nothing for a connection that is gone.
+    /// Returns the bytes to write to a switch. The caller removes the bytes written from the front. `None` if the
+    /// connection does not exist.
     pub fn output(&mut self, id: ConnectionId) -> Option<&mut Vec<u8>> {
         self.connections.get_mut(&id).map(|connection| connection.session.output())
     }
 
-    /// Whether the connection is to be closed, once its output is written.
+    /// Returns true if the connection has to be closed once its output is written.
     pub fn is_ended(&self, id: ConnectionId) -> bool {
         self.connections.get(&id).is_none_or(|connection| connection.ended.is_some())
     }
 
-    /// The connection is closed; `reason` is told if the hub knows none of its own.
+    /// Removes a closed connection. `reason` is reported if the hub has not ended the connection itself.
     pub fn disconnect(&mut self, now: Instant, id: ConnectionId, reason: &str) {
         self.end(now, id, reason.to_owned());
         self.connections.remove(&id);
     }
 
-    /// What there is and what was counted.
+    /// Returns the connected switches and all counters.
     pub fn snapshot(&self) -> Snapshot {
         let up = self.connections.values().filter_map(|connection| connection.info.clone());
         Snapshot {
@@ -157,7 +160,7 @@ impl Hub {
         self.connections.get_mut(&id).filter(|connection| connection.ended.is_none())
     }
 
-    /// Hands on what a session has to say, in order, and sends what the application answers.
+    /// Handles all events of a session in order, and sends the application's answers.
     fn settle(&mut self, now: Instant, id: ConnectionId) {
         while let Some(event) = self.open(id).and_then(|connection| connection.session.next_event()) {
             match event {
@@ -172,7 +175,7 @@ impl Hub {
         }
     }
 
-    /// Hands a message to the application, as one of the switch's main connection.
+    /// Passes a message to the application, as a message of the switch's main connection.
     fn message(&mut self, now: Instant, id: ConnectionId, message: Message) {
         let auxiliary = self.connections.get(&id).and_then(|connection| connection.auxiliary);
         let main = auxiliary.map_or(id, |(main, _)| main);
@@ -208,14 +211,14 @@ impl Hub {
         Some(format!("datapath id {dpid:016x} is connected already, from {}", same.peer))
     }
 
-    /// The main connection of a switch.
+    /// Returns the main connection of a switch.
     fn main_of(&self, dpid: u64) -> Option<(ConnectionId, &SwitchInfo)> {
         let mut up = self.connections.iter().filter_map(|(id, found)| Some((*id, found.info.as_ref()?)));
         up.find(|(_, info)| info.dpid == dpid)
     }
 
-    /// An auxiliary connection joins its main one. One that has the number of another takes its place: the switch opened it
-    /// anew.
+    /// Joins an auxiliary connection to its main connection. A new connection with an existing number replaces that
+    /// connection, because the switch has opened it again.
     fn auxiliary_up(&mut self, now: Instant, id: ConnectionId, version: Version, features: &FeaturesReply) {
         let (dpid, number) = (features.datapath_id, features.auxiliary_id);
         let refused = match self.main_of(dpid) {
@@ -242,7 +245,7 @@ impl Hub {
         }
     }
 
-    /// Ends a connection, once: the application and the observer hear of it.
+    /// Ends a connection once, and reports the end to the application and the observer.
     fn end(&mut self, now: Instant, id: ConnectionId, reason: String) {
         let Some(connection) = self.connections.get_mut(&id).filter(|connection| connection.ended.is_none()) else {
             return;
@@ -277,7 +280,8 @@ impl Hub {
         }
     }
 
-    /// Sends what the application put out. The owner of `current` will look for output anyway; others are woken.
+    /// Sends the application's messages. Wakes the owners of their connections but `current`, whose owner looks for
+    /// output anyway.
     fn dispatch(&mut self, current: ConnectionId) {
         let auxiliary_of = self.connections.get(&current).and_then(|connection| connection.auxiliary);
         for (main, mut message) in std::mem::take(&mut self.outbox) {

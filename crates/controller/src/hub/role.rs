@@ -1,11 +1,12 @@
-//! Our role with each switch (OpenFlow 1.3.5, 6.3.6).
+//! Manages the controller's role with each switch (OpenFlow 1.3.5, 6.3.6).
 //!
-//! Several controllers may be connected to a switch. A master has it to itself: switches make the former master a slave, which is told of
-//! ports only and may change nothing. So that an outdated election cannot win, each request carries a generation, which may not be
-//! behind the newest that the switch has seen. It is asked for first (a request that changes nothing) and taken one further
-//! to become master: whoever asks last is master, without the controllers having to know each other.
+//! Several controllers may be connected to a switch. A master has sole control: switches make the former master a
+//! slave, which receives only port status messages and may not change the switch. Each request carries a generation
+//! id so that an outdated election cannot win. The id must not be older than the newest that the switch has seen. The
+//! hub first requests this id (by a request that changes nothing) and adds one to become master. The controller that
+//! asks last is therefore master, and controllers need not know each other.
 //!
-//! The application sees a switch only while it may change it: while we are equal or master.
+//! The application sees a switch only while it may change it: while the role is equal or master.
 use super::{ConnectionId, Hub, SwitchEvent};
 use weir_openflow::model::error::{BadRequest, RoleRequestFailed};
 use weir_openflow::model::role::{Role, RoleMessage};
@@ -13,35 +14,35 @@ use weir_openflow::model::{Body, ErrorType};
 use weir_openflow::{Message, Version};
 use weir_units::Instant;
 
-/// What a role reply says when the switch has seen no generation yet: one further is 0.
+/// Generation id in a role reply if the switch has not seen any. The next one is 0.
 const NO_GENERATION: u64 = u64::MAX;
-/// Elections that others may win while we ask; then we stay what we are.
+/// Most attempts at an election that others keep winning. The role then stays as it is.
 const MAX_ATTEMPTS: u32 = 8;
 
-/// What the controller wants to be.
+/// Role that the controller wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mastership {
-    /// Equal, as every controller is that does not ask: switches are not asked anything.
+    /// Equal role, the default of every controller. Switches receive no role request.
     #[default]
     Equal,
-    /// Master; in this generation if one is given.
+    /// Master role, with this generation id if one is given.
     Master(Option<u64>),
-    /// Slave, until told otherwise; in this generation if one is given.
+    /// Slave role until changed, with this generation id if one is given.
     Slave(Option<u64>),
 }
 
-/// How far our role with a switch is.
+/// State of the controller's role with a switch.
 #[derive(Debug, Default)]
 pub(super) struct Standing {
-    /// The role the switch gave us; equal until it did.
+    /// Role that the switch has granted; `None` (equal) until then.
     role: Option<Role>,
-    /// The request that is on its way: its transaction id, and what we want.
+    /// Pending request: transaction id and wanted role.
     asked: Option<(u32, Mastership)>,
     attempts: u32,
 }
 
 impl Standing {
-    /// Whether the application may see the switch: it may change it, and nothing that may take that away is on its way.
+    /// Returns true if the application may see the switch: the role allows changes, or no role has been requested.
     fn may_change(&self) -> bool {
         match self.role {
             Some(role) => role != Role::Slave,
@@ -51,7 +52,7 @@ impl Standing {
 }
 
 impl Hub {
-    /// States what the controller wants to be, to switches that are up and those that come.
+    /// Sets the wanted role, for connected switches and for later ones.
     pub fn set_mastership(&mut self, now: Instant, wanted: Mastership) {
         self.mastership = wanted;
         let up: Vec<_> = self.connections.iter().filter(|(_, found)| found.info.is_some()).map(|(id, _)| *id).collect();
@@ -63,12 +64,12 @@ impl Hub {
         }
     }
 
-    /// Asks for what we want to be with a switch that just came up.
+    /// Requests the wanted role of a switch that has just come up.
     pub(super) fn ask_first(&mut self, id: ConnectionId) {
         self.ask(id, self.mastership);
     }
 
-    /// Asks in the generation given, or first for the generation to ask in.
+    /// Requests a role with the given generation id, or first requests the current id.
     fn ask(&mut self, id: ConnectionId, wanted: Mastership) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         if connection.info.as_ref().is_none_or(|info| info.version == Version::V10) {
@@ -89,7 +90,7 @@ impl Hub {
         }
     }
 
-    /// Takes what concerns our role; gives the message back if the application is to have it.
+    /// Handles messages about the role. Returns a message that is for the application.
     pub(super) fn take_role(&mut self, now: Instant, id: ConnectionId, message: Message) -> Option<Message> {
         let standing = &self.connections.get(&id)?.standing;
         let asked = standing.asked.filter(|(xid, _)| *xid == message.xid);
@@ -113,7 +114,7 @@ impl Hub {
             Mastership::Equal => reply.role == Role::Equal,
             Mastership::Master(Some(_)) => reply.role == Role::Master,
             Mastership::Slave(Some(_)) => reply.role == Role::Slave,
-            // The generation was asked for.
+            // The reply has the current generation id that was requested.
             Mastership::Master(None) => {
                 return self.ask(id, Mastership::Master(Some(reply.generation_id.wrapping_add(1))));
             }
@@ -133,7 +134,8 @@ impl Hub {
         self.now_is(now, id, reply.role, Some(reply.generation_id));
     }
 
-    /// Somebody was elected meanwhile: asked again, unless the generation was given to us.
+    /// Handles a refused request. If another controller was elected meanwhile, requests the role again, unless the
+    /// generation id was given by the user.
     fn denied(&mut self, now: Instant, id: ConnectionId, error: ErrorType, wanted: Mastership) {
         let is_ours = !matches!(self.mastership, Mastership::Master(Some(_)) | Mastership::Slave(Some(_)));
         let Some(connection) = self.connections.get_mut(&id) else { return };
@@ -143,7 +145,7 @@ impl Hub {
             return self.ask(id, self.mastership);
         }
         tracing::warn!(peer = connection.peer, "the switch refused {wanted:?}: {error:?}");
-        // Whoever did not get what was asked for leaves the switch to others.
+        // Without a granted role the switch is left to other controllers.
         let role = connection.standing.role.unwrap_or(Role::Slave);
         self.now_is(now, id, role, None);
     }
@@ -164,7 +166,7 @@ impl Hub {
         self.serve(now, id);
     }
 
-    /// Shows a switch to the application once it may change it, and takes it away when it may not.
+    /// Announces a switch to the application once it may change the switch, and withdraws it when it no longer may.
     pub(super) fn serve(&mut self, now: Instant, id: ConnectionId) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let Some(info) = &connection.info else { return };

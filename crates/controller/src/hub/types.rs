@@ -1,95 +1,97 @@
-//! What the hub tells of switches, and what it counts.
+//! Events and counters of the hub.
 use serde::Serialize;
 use std::collections::BTreeMap;
 use weir_openflow::model::Body;
 use weir_openflow::model::role::Role;
 use weir_openflow::{Message, Version};
 
-/// A switch came or went.
+/// Event of a switch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
 pub enum SwitchEvent {
-    /// It shook hands.
+    /// The switch has completed the handshake.
     Up(SwitchInfo),
-    /// It gave us a role, or another controller took ours.
+    /// The switch has granted a role, or another controller has become master.
     Role {
-        /// Which.
+        /// Switch of the event.
         switch: SwitchInfo,
-        /// What we are to it now.
+        /// Current role of this controller.
         role: Role,
-        /// What guards against stale elections, as the switch has it; absent if the switch did not say.
+        /// Generation id as the switch has it, which guards against stale elections; `None` if the switch did not
+        /// send it.
         generation_id: Option<u64>,
     },
-    /// It has one more connection, an auxiliary one.
+    /// An auxiliary connection has joined.
     Auxiliary {
-        /// Which.
+        /// Switch of the event.
         switch: SwitchInfo,
-        /// The connection's number.
+        /// Number of the auxiliary connection.
         number: u8,
     },
-    /// It went away.
+    /// The switch has disconnected.
     Down {
-        /// Which.
+        /// Switch of the event.
         switch: SwitchInfo,
-        /// Why, for people.
+        /// Reason, for display.
         reason: String,
     },
-    /// It never came up.
+    /// A connection has ended before it was up.
     Refused {
-        /// Where it connected from.
+        /// Address of the peer.
         peer: String,
-        /// Why, for people.
+        /// Reason, for display.
         reason: String,
     },
 }
 
-/// A switch that is up.
+/// Switch that is up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SwitchInfo {
-    /// Its datapath id.
+    /// Datapath id of the switch.
     pub dpid: u64,
-    /// The version it speaks with us.
+    /// OpenFlow version in use.
     pub version: Version,
-    /// Where it connected from.
+    /// Address of the peer.
     pub peer: String,
 }
 
-/// What the controller counted since its start.
+/// Counters of the controller since its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
-    /// Connections that came.
+    /// Connections accepted or refused.
     pub connections: u64,
-    /// Connections that ended before they were up: no common version, no answer, a datapath id that is there already, ...
+    /// Connections that ended before they were up: no common version, no answer, a datapath id that is connected
+    /// already, ...
     pub refused: u64,
-    /// Packet-ins received.
+    /// Packet-ins received from all switches.
     pub packet_ins: u64,
-    /// Flow-mods sent.
+    /// Flow-mods sent to all switches.
     pub flow_mods: u64,
-    /// Packet-outs sent.
+    /// Packet-outs sent to all switches.
     pub packet_outs: u64,
-    /// Errors received.
+    /// Error messages received.
     pub errors: u64,
-    /// Messages not sent, because the switch does not read.
+    /// Messages not sent because the switch does not read.
     pub dropped_full: u64,
-    /// Messages not sent, because the switch was gone.
+    /// Messages not sent because the switch is no longer connected.
     pub dropped_gone: u64,
-    /// Messages not sent, because the switch's version cannot carry them.
+    /// Messages not sent because they cannot be encoded in the switch's version.
     pub dropped_unencodable: u64,
 }
 
-/// What there is and what was counted.
+/// State and counters of the hub.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Snapshot {
     /// Switches that are up.
     pub switches: Vec<SwitchInfo>,
-    /// What was counted.
+    /// Counters of the controller.
     pub counters: Counters,
-    /// What the application counted.
+    /// Counters of the application, by name.
     pub app: BTreeMap<&'static str, u64>,
 }
 
 impl Counters {
-    /// Counts a message to a switch.
+    /// Counts a message sent to a switch.
     pub(super) fn count_sent(&mut self, message: &Message) {
         match &message.body {
             Body::FlowMod(_) => self.flow_mods += 1,

@@ -1,4 +1,4 @@
-//! The task of one connection: bytes between its stream and its session in the hub.
+//! Runs one connection: moves bytes between its stream and its session in the hub.
 use super::Shared;
 use super::listener::Stream;
 use crate::ConnectionId;
@@ -11,12 +11,12 @@ use weir_units::Clock;
 
 /// Bytes read at once from a connection.
 const READ_BYTES: usize = 32 << 10;
-/// Bytes waiting for a switch beyond which nothing more is read from it.
+/// Bytes waiting for a switch above which reading from it pauses.
 const PAUSE_BYTES: usize = 1 << 20;
-/// Time to write what is left when a connection is closed from this end.
+/// Longest time to write the remaining output when this end closes a connection.
 const LINGER: Duration = Duration::from_millis(200);
 
-/// The task of one connection.
+/// Task of one connection.
 pub(super) struct Connection {
     pub(super) id: ConnectionId,
     pub(super) shared: Arc<Shared>,
@@ -24,7 +24,7 @@ pub(super) struct Connection {
     pub(super) stopped: watch::Receiver<bool>,
 }
 
-/// Bytes on their way to a switch: taken from its session as a whole, written in pieces.
+/// Bytes on their way to a switch. They are taken from its session as a whole and written in pieces.
 #[derive(Default)]
 struct Writing {
     bytes: Vec<u8>,
@@ -53,7 +53,7 @@ impl Connection {
         self.shared.hub().disconnect(now, self.id, &reason);
     }
 
-    /// The TLS handshake if there is to be one. It counts against the session's time, which runs already.
+    /// Does the TLS handshake if the connection uses TLS. The session's handshake time runs meanwhile.
     async fn shake_hands(&mut self, stream: Box<dyn Stream>, is_tls: bool) -> io::Result<Box<dyn Stream>> {
         if !is_tls {
             return Ok(stream);
@@ -66,7 +66,7 @@ impl Connection {
         }
     }
 
-    /// Moves bytes both ways until the connection ends; returns why.
+    /// Moves bytes both ways until the connection ends. Returns the reason for the end.
     async fn exchange(&mut self, stream: &mut Box<dyn Stream>, writing: &mut Writing) -> String {
         let (mut reader, mut writer) = tokio::io::split(stream);
         let mut input = vec![0; READ_BYTES];
@@ -82,7 +82,7 @@ impl Connection {
                     Ok(length) => {
                         let now = self.shared.clock.now();
                         self.shared.hub().receive(now, self.id, &input[..length]);
-                        // Others come next, however much this one sends.
+                        // Lets other connections run, however much this switch sends.
                         tokio::task::yield_now().await;
                     }
                     Err(error) => return weir_tls::explain(&error),
@@ -101,7 +101,8 @@ impl Connection {
         }
     }
 
-    /// Takes output from the session when all taken before is written; returns how many bytes wait in all.
+    /// Takes output from the session once all earlier output is written. Returns the number of bytes that wait in
+    /// all.
     fn take_output(&self, writing: &mut Writing) -> usize {
         let mut hub = self.shared.hub();
         let Some(output) = hub.output(self.id) else {
@@ -120,7 +121,7 @@ impl Connection {
         deadline.map_or(Duration::MAX, |deadline| deadline.since(self.shared.clock.now()))
     }
 
-    /// Writes what is left before closing: the error that says why, most likely.
+    /// Writes the remaining output before closing: most likely the error that tells the switch the reason.
     async fn flush(&self, stream: &mut Box<dyn Stream>, writing: &mut Writing) -> io::Result<()> {
         while self.take_output(writing) > 0 {
             writing.written += stream.write(writing.rest()).await?;
@@ -129,7 +130,7 @@ impl Connection {
     }
 }
 
-/// Waits until the controller is told to stop, or is gone.
+/// Waits until the controller is stopped or dropped.
 pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }

@@ -1,4 +1,4 @@
-//! Sockets that switches connect to.
+//! Sockets on which the controller accepts switches.
 use crate::Listen;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 
-/// A socket that switches connect to.
+/// Socket on which switches connect.
 pub(super) enum Listener {
     Tcp(TcpListener),
-    /// TCP, and TLS on it, for which the connection's own task shakes hands.
+    /// TCP socket for TLS; the connection's task does the handshake.
     Ssl(TcpListener),
     Unix(UnixListener, PathBuf),
 }
 
-/// A stream to a switch, whatever carries it.
+/// Stream to a switch, of any transport.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
@@ -69,7 +69,7 @@ fn bind_tcp(address: std::net::SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(listener)
 }
 
-/// Binds a Unix socket that only its owner may use; takes the place of a socket that nobody listens on any more.
+/// Binds a Unix socket that only its owner may use. Replaces an existing socket on which no process listens.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {

@@ -1,8 +1,8 @@
-//! The hub with sockets, a clock and a thread.
+//! Adds sockets, a clock and a thread to the hub.
 //!
-//! One thread serves all connections, each a task that moves bytes between its stream and its session in the hub. A switch
-//! that floods is read one buffer at a time in turn with the others; one that does not read what it is sent is not read
-//! either, until it does, or until its silence ends the session.
+//! One thread serves all connections. Each connection is a task that moves bytes between its stream and its session
+//! in the hub. A switch that floods is read one buffer at a time, in turn with the others. A switch that does not
+//! read its messages is not read from, either, until it reads or its echo time-out ends the session.
 mod connection;
 mod listener;
 
@@ -22,22 +22,22 @@ use weir_units::{Clock, SystemClock};
 
 /// Bytes that an in-process stream holds in each direction.
 const DUPLEX_BYTES: usize = 256 << 10;
-/// Pause after a failed accept: out of descriptors, most likely.
+/// Pause after a failed accept, which is most likely due to a lack of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How a controller is run. `..ControllerConfig::default()` fills in what is not said.
+/// Configuration of a controller. `..ControllerConfig::default()` fills in defaults.
 pub struct ControllerConfig {
-    /// Where switches connect; nowhere by default, for a controller that only embedded switches use.
+    /// Addresses to listen on. Default: none, for a controller of switches in this process only.
     pub listen: Vec<Listen>,
-    /// Its private key, its certificate and the CA of the switches; needed for [`Listen::Ssl`].
+    /// Private key, certificate and the CA of the switches; needed for [`Listen::Ssl`].
     pub tls: Option<weir_tls::Files>,
-    /// How its sessions behave: versions spoken, echo interval, most output held.
+    /// Settings of its sessions: OpenFlow versions, echo interval, most output held.
     pub session: SessionConfig,
-    /// What it is to be among the controllers of a switch.
+    /// Role that it wants among the controllers of a switch.
     pub mastership: Mastership,
     /// Most connections at a time; further ones are refused.
     pub max_connections: usize,
-    /// Told of switches coming and going, from the controller's thread.
+    /// Callback for events of switches, called from the controller's thread or from [`Controller::set_mastership`].
     pub observer: Option<Observer>,
 }
 
@@ -54,17 +54,17 @@ impl Default for ControllerConfig {
     }
 }
 
-/// A running controller. Dropping it stops it.
+/// Running controller. Dropping it stops it.
 pub struct Controller {
     shared: Arc<Shared>,
-    /// Where it really listens: port 0 is replaced by the port taken.
+    /// Addresses in use, where port 0 is replaced by the actual port.
     addresses: Vec<Listen>,
     streams: mpsc::UnboundedSender<DuplexStream>,
     stop: watch::Sender<bool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-/// What connections share.
+/// State that connections share.
 struct Shared {
     hub: Mutex<Hub>,
     clock: SystemClock,
@@ -75,7 +75,8 @@ impl Controller {
     /// Starts a controller on a thread of its own.
     ///
     /// # Errors
-    /// When an address cannot be listened on, or the files of [`ControllerConfig::tls`] cannot be used; says which.
+    /// An address cannot be listened on, or the files of [`ControllerConfig::tls`] are missing or cannot be used. The
+    /// error names the address or file.
     pub fn start(app: Box<dyn App>, config: ControllerConfig) -> io::Result<Controller> {
         let credentials = config.tls.map(Credentials::load).transpose().map_err(io::Error::other)?;
         if let Some(listen) = config.listen.iter().find(|listen| matches!(listen, Listen::Ssl(_)))
@@ -104,31 +105,33 @@ impl Controller {
         Ok(Controller { shared, addresses, streams, stop, thread: Some(thread) })
     }
 
-    /// Where it listens, in the order of the configuration, with the ports really taken.
+    /// Returns the addresses in use, in the order of the configuration, with the actual ports.
     pub fn addresses(&self) -> &[Listen] {
         &self.addresses
     }
 
-    /// A stream to the controller for a switch in the same process. On a controller that has ended, the stream is closed.
+    /// Returns a stream to the controller for a switch in this process. If the controller has ended, the stream is
+    /// closed.
     pub fn connect(&self) -> DuplexStream {
         let (ours, theirs) = tokio::io::duplex(DUPLEX_BYTES);
-        // A failed send drops `ours`: the other end reads the end of the stream.
+        // A failed send drops `ours`, so the other end reads the end of the stream.
         let _ = self.streams.send(ours);
         theirs
     }
 
-    /// Becomes master, slave or equal, with switches that are up and those that come.
+    /// Sets the wanted role, for connected switches and for later ones.
     pub fn set_mastership(&self, wanted: Mastership) {
         let now = self.shared.clock.now();
         self.shared.hub().set_mastership(now, wanted);
     }
 
-    /// What there is and what was counted.
+    /// Returns the connected switches and all counters.
     pub fn snapshot(&self) -> Snapshot {
         self.shared.hub().snapshot()
     }
 
-    /// Stops: closes every connection and waits for the thread. The switches that were up are still in the summary.
+    /// Stops the controller: closes every connection and waits for the thread. The summary has the switches that were
+    /// up before the stop.
     pub fn stop(mut self) -> Snapshot {
         let mut summary = self.snapshot();
         self.join();
@@ -155,13 +158,13 @@ impl Drop for Controller {
 }
 
 impl Shared {
-    /// The hub. A panic while it was locked has ended the thread; what was counted can still be read.
+    /// Locks the hub. After a panic under the lock the thread has ended, but counters can still be read.
     fn hub(&self) -> MutexGuard<'_, Hub> {
         self.hub.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The controller's thread: accepts, and owns the tasks of connections.
+/// State of the controller's thread, which accepts connections and owns their tasks.
 struct Server {
     shared: Arc<Shared>,
     stopped: watch::Receiver<bool>,
@@ -204,7 +207,7 @@ impl Server {
     }
 }
 
-/// A stream, who is at its other end, and whether TLS is to be spoken on it.
+/// Accepted stream, address of its peer, and whether it uses TLS.
 type Accepted = (Box<dyn Stream>, String, bool);
 
 async fn accept(listener: Listener, to: mpsc::Sender<Accepted>) {

@@ -1,4 +1,4 @@
-//! Auxiliary connections: joined to their switch, or refused.
+//! Tests auxiliary connections: joined to their switch, or refused.
 use crate::hub::{NOW, come_up, connect, exchange, hub, learning};
 use crate::peer::{Heard, features, packet_in};
 use weir_controller::{ConnectionId, Hub, SwitchEvent};
@@ -64,7 +64,7 @@ fn one_without_a_main_connection_or_in_another_version_is_refused() {
     assert_eq!(heard.reasons(), expected);
 }
 
-/// The switch opened it anew before it noticed that the old one is dead.
+/// The switch opens a connection again before the controller has noticed that the old one is dead.
 #[test]
 fn the_newest_of_one_number_stays() {
     let heard = Heard::default();

@@ -1,4 +1,4 @@
-//! The hub in virtual time.
+//! Tests the hub in virtual time.
 use crate::peer::{Heard, features, packet_in};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ pub(crate) fn connect(hub: &mut Hub) -> (ConnectionId, Session) {
     (id, Session::switch(SessionConfig::default(), NOW))
 }
 
-/// Moves bytes once each way, twice: enough for a handshake. Returns what the switch got.
+/// Moves bytes once each way, twice, which is enough for a handshake. Returns the messages that the switch received.
 pub(crate) fn exchange(
     hub: &mut Hub,
     id: ConnectionId,
@@ -66,7 +66,7 @@ fn a_second_switch_of_the_same_datapath_id_is_refused() {
     let (second, _session) = come_up(&mut hub, 7);
     assert!(hub.is_ended(second) && !hub.is_ended(first));
     assert_eq!(heard.reasons(), ["datapath id 0000000000000007 is connected already, from test"]);
-    // Once the first is gone, it gets in.
+    // The datapath id is accepted again once the first connection is gone.
     hub.disconnect(NOW, first, "gone");
     let (third, _session) = come_up(&mut hub, 7);
     assert!(!hub.is_ended(third));
@@ -116,7 +116,7 @@ fn a_switch_that_does_not_read_costs_a_bounded_amount_of_memory() {
     assert!(counters.dropped_full > 70 && hub.output(id).unwrap().len() < 22_000, "{counters:?}");
 }
 
-/// Tells all switches what one said, in messages that one version cannot carry as well.
+/// Application that sends a switch's message to all switches, among messages that one version cannot encode.
 #[derive(Default)]
 struct Gossip(Vec<ConnectionId>);
 

@@ -1,4 +1,4 @@
-//! The hub and the server around it, with switches that behave and switches that do not.
+//! Tests the hub and its server with well-behaved and misbehaving switches.
 mod auxiliary;
 mod hub;
 mod peer;

@@ -1,4 +1,4 @@
-//! A switch's end for tests, with or without a stream.
+//! Simulates a switch's end of a connection for tests, with or without a stream.
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -11,14 +11,14 @@ use weir_packet::craft::Craft;
 use weir_packet::{Field, MacAddr};
 use weir_units::Instant;
 
-/// Longest wait for what must happen.
+/// Longest wait for an expected event.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) fn features(dpid: u64, auxiliary_id: u8) -> FeaturesReply {
     FeaturesReply { datapath_id: dpid, n_tables: 1, auxiliary_id, ..FeaturesReply::default() }
 }
 
-/// A packet from a station that nobody asked for, to one that nobody knows: the learning switch floods it.
+/// Returns a packet-in from an unknown station to an unknown station, which the learning switch floods.
 pub(crate) fn packet_in() -> Message {
     let (src, dst) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
     let data = Craft::ethernet(dst, src).ether_type(0x88b5).payload(&[0; 1000]).build();
@@ -34,7 +34,7 @@ pub(crate) fn packet_in() -> Message {
     Message { xid: 0, body: Body::PacketIn(packet) }
 }
 
-/// What the controller told of switches coming and going.
+/// Events of switches that the controller has reported.
 #[derive(Clone, Default)]
 pub(crate) struct Heard(Arc<Mutex<Vec<SwitchEvent>>>);
 
@@ -48,7 +48,7 @@ impl Heard {
         self.0.lock().unwrap().clone()
     }
 
-    /// Reasons of switches that went away and of connections refused.
+    /// Returns the reasons of disconnects and refused connections.
     pub(crate) fn reasons(&self) -> Vec<String> {
         let events = self.events().into_iter();
         events
@@ -60,14 +60,14 @@ impl Heard {
     }
 }
 
-/// A switch on a stream, that answers the handshake.
+/// Switch on a stream that answers the handshake.
 pub(crate) struct Peer<S> {
     pub(crate) stream: S,
     pub(crate) session: Session,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
-    /// Shakes hands, and takes what the application sets up first.
+    /// Completes the handshake and reads the application's set-up.
     pub(crate) async fn up(stream: S, dpid: u64) -> Peer<S> {
         let mut peer = Peer { stream, session: Session::switch(SessionConfig::default(), Instant::ZERO) };
         let asked = peer.until(|body| matches!(body, Body::FeaturesRequest)).await.expect("the controller asks");
@@ -83,7 +83,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         self.write().await;
     }
 
-    /// Reads until a message comes that is wanted; none if the connection ends first.
+    /// Reads until a wanted message arrives; `None` if the connection ends first.
     pub(crate) async fn until(&mut self, wanted: impl Fn(&Body) -> bool) -> Option<Message> {
         let mut buffer = vec![0; 4096];
         loop {
@@ -107,7 +107,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
 
     async fn write(&mut self) {
         let bytes = std::mem::take(self.session.output());
-        // A connection that the controller closed is noticed when reading.
+        // A connection closed by the controller is noticed when reading.
         let _ = self.stream.write_all(&bytes).await;
     }
 }

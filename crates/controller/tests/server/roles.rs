@@ -1,4 +1,4 @@
-//! Being master or slave of a switch that other controllers have, too.
+//! Tests the roles master and slave with a switch that has other controllers.
 use crate::hub::{NOW, connect, exchange, hub, learning};
 use crate::peer::{Heard, features, packet_in};
 use weir_controller::{ConnectionId, Hub, Mastership, SwitchEvent};
@@ -8,13 +8,13 @@ use weir_openflow::model::{Body, Bytes, ErrorType, FlowCommand};
 use weir_openflow::session::{Session, SessionConfig};
 use weir_openflow::{Message, Version};
 
-/// A switch with one controller, and elections that others won.
+/// Switch with one controller, and elections that others have won.
 struct Switch {
     id: ConnectionId,
     session: Session,
     generation: Option<u64>,
     role: Role,
-    /// Elections that another wins each time it is asked.
+    /// Number of elections that another controller still wins before a request.
     rivals: u32,
 }
 
@@ -24,7 +24,7 @@ impl Switch {
         Switch { id, session, generation: None, role: Role::Equal, rivals: 0 }
     }
 
-    /// Exchanges messages until nothing more comes; those that are not about roles.
+    /// Exchanges messages until none are left. Returns those that are not about roles.
     fn run(&mut self, hub: &mut Hub) -> Vec<Body> {
         let mut others = Vec::new();
         loop {
@@ -41,7 +41,7 @@ impl Switch {
         }
     }
 
-    /// OpenFlow 1.3.5, 6.3.6.
+    /// Answers a role request as in OpenFlow 1.3.5, 6.3.6.
     fn answer(&mut self, xid: u32, asked: RoleMessage) {
         let body = if asked.role == Role::NoChange {
             let newest = self.generation;

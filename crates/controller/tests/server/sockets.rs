@@ -1,4 +1,4 @@
-//! The server on real sockets and streams.
+//! Tests the server on real sockets and streams.
 use crate::peer::{Heard, PATIENCE, Peer, packet_in};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +16,7 @@ fn start(listen: &[&str], heard: &Heard) -> Controller {
     Controller::start(Box::new(Learning::new(LearningConfig::default())), config).unwrap()
 }
 
-/// Runs a test, which fails when it takes too long.
+/// Runs a test, which fails if it takes too long.
 pub(crate) fn block_on<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime
@@ -61,7 +61,7 @@ fn a_switch_that_closes_goes_down_and_comes_back() {
     let controller = start(&["tcp:127.0.0.1:0"], &heard);
     block_on(async {
         for _ in 0..3 {
-            // Refused as long as the controller has not noticed the end of the one before.
+            // The connection is refused until the controller has noticed the end of the previous one.
             let peer = Peer::up(TcpStream::connect(tcp_address(&controller)).await.unwrap(), 1).await;
             let ups = heard.events().len();
             drop(peer);
@@ -126,7 +126,7 @@ fn a_switch_that_floods_and_never_reads_is_held_back_and_others_are_served() {
         }
         let flood = std::mem::take(stalled.session.output());
         let mut written = 0;
-        // Held back: nothing is taken from it any more. Half a second is far more than a controller that reads needs.
+        // The controller has stopped reading. Half a second is far more than a controller that reads would need.
         while tokio::time::timeout(Duration::from_millis(500), stalled.stream.write_all(&flood)).await.is_ok() {
             written += flood.len();
             assert!(written < 64 << 20, "{written} bytes were taken from a switch that does not read");

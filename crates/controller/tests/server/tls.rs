@@ -1,4 +1,4 @@
-//! Switches over TLS.
+//! Tests switches over TLS.
 use crate::peer::{Heard, Peer};
 use crate::sockets::block_on;
 use tokio::net::TcpStream;
@@ -31,7 +31,7 @@ fn switches_show_a_certificate_of_the_ca_or_are_refused() {
         assert!(controller.snapshot().switches[0].peer.starts_with("ssl:127.0.0.1:"));
         let bad = Credentials::load(files(others.sign("x.test"), &ca)).unwrap();
         let stream = TcpStream::connect(address).await.unwrap();
-        // In TLS 1.3 the refusal may come after the connecting end's part of the handshake.
+        // In TLS 1.3 the refusal may arrive after the connecting end's part of the handshake.
         let _stream = bad.connect(stream, address.ip(), None).await;
         while heard.reasons().is_empty() {
             tokio::task::yield_now().await;
