@@ -1,28 +1,29 @@
-//! The common form of answers.
+//! Common form of all answers.
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use weir_sim::stats::Estimate;
 
-/// A way of answering a scenario.
+/// Verb: a way of answering a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verb {
-    /// By formulas.
+    /// Answers by formulas.
     Predict,
-    /// In virtual time.
+    /// Answers by simulation in virtual time.
     Simulate,
-    /// Live, with real programs in network namespaces, and a certificate of how far its times can be trusted.
+    /// Answers by a live run with real programs in network namespaces, and certifies how far its times can be
+    /// trusted.
     Emulate,
-    /// Live.
+    /// Answers by a live run.
     Run,
 }
 
 impl Verb {
-    /// All of them, the cheapest first.
+    /// All verbs, the cheapest first.
     pub const ALL: [Verb; 4] = [Verb::Predict, Verb::Simulate, Verb::Emulate, Verb::Run];
 
-    /// Its name: that of the command.
+    /// Returns the verb's name, which is the name of the command.
     pub fn name(self) -> &'static str {
         match self {
             Verb::Predict => "predict",
@@ -42,23 +43,23 @@ impl std::str::FromStr for Verb {
     }
 }
 
-/// Who answers: a verb, and for formulas the model.
+/// Source of an answer: a verb, and for formulas the model.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Answerer {
-    /// How.
+    /// Verb that answers.
     pub verb: Verb,
-    /// With which model, if there are several.
+    /// Model that answers; `None` for the scenario's own formulas and for other verbs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
 impl Answerer {
-    /// Without a choice of models.
+    /// Returns an answerer without a model.
     pub fn new(verb: Verb) -> Answerer {
         Answerer { verb, model: None }
     }
 
-    /// What it is called on charts.
+    /// Returns the label for charts.
     pub fn label(&self) -> &str {
         match (self.verb, &self.model) {
             (Verb::Emulate, _) => "emulated",
@@ -77,121 +78,122 @@ impl fmt::Display for Answerer {
     }
 }
 
-/// What one way of answering had to say.
+/// Answer of one answerer to a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Answer {
-    /// Who answers.
+    /// Source of the answer.
     pub by: Answerer,
-    /// Whether there is an answer.
+    /// State of the answer.
     #[serde(flatten)]
     pub state: State,
-    /// Rounds or replications in it; 0 of formulas.
+    /// Number of rounds or replications; 0 for formulas.
     pub runs: usize,
-    /// Whether traffic did what the scenario expects, as far as this way of answering can say.
+    /// True if traffic did what the scenario expects, as far as the answerer can tell.
     pub passed: bool,
-    /// What it was made with.
+    /// Conditions of the measurement, as text.
     pub conditions: String,
-    /// Flows and devices.
+    /// Rows of flows and devices.
     pub rows: Vec<Row>,
 }
 
-/// Whether there is an answer.
+/// State of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", content = "problem", rename_all = "snake_case")]
 pub enum State {
-    /// There is.
+    /// The answer is complete.
     Answered,
-    /// Of a part only: it was stopped.
+    /// The answer is partial because it was stopped.
     Partial,
-    /// There is none: why.
+    /// The answer is missing, for this reason.
     LeftOut(String),
 }
 
-/// What is said about a flow or a device.
+/// Figures of a flow or a device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// What it is about.
+    /// Flow or device of the row.
     #[serde(flatten)]
     pub subject: Subject,
-    /// Whether there are figures.
+    /// Status of the figures.
     #[serde(flatten)]
     pub status: Status,
-    /// What delays are: `round trip`, `one way` or the like.
+    /// Kind of delay: `round trip`, `one way` or the like.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_of: Option<&'static str>,
-    /// Delays measured; 0 of formulas.
+    /// Number of delays measured; 0 for formulas.
     pub samples: u64,
-    /// What is known.
+    /// Figures by metric.
     pub figures: BTreeMap<Metric, Figure>,
-    /// The distribution of delays: shares, and the seconds that they do not exceed. The same shares from every answer.
+    /// Distribution of delays: shares, and the delay in seconds that each share does not exceed. All answers have
+    /// equal shares.
     #[serde(skip)]
     pub quantiles_s: Vec<(f64, f64)>,
-    /// What to know about it, such as a model's warning.
+    /// Note on the row, such as a model's warning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// Whether there are figures.
+/// Status of a row's figures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", content = "why", rename_all = "snake_case")]
 pub enum Status {
-    /// There are.
+    /// Figures are available.
     Ok,
-    /// There is no steady state: where, and what to change.
+    /// No figures because the system has no steady state: where, and what to change.
     Unstable(String),
-    /// This is not answered: why.
+    /// No figures for this reason.
     NotAnswered(String),
 }
 
-/// A flow or a device.
+/// Flow or device.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Subject {
-    /// Which of them.
+    /// Kind of subject.
     pub part: Part,
-    /// Its name, the same in every answer.
+    /// Name, equal in every answer.
     pub name: String,
 }
 
-/// What a row is about.
+/// Kind of subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// An item of traffic, or packets by rule.
+    /// Flow: an item of traffic, or a group of streams.
     Flow,
-    /// A switch, a part of one, a link, the controller.
+    /// Device: a switch, a part of one, a link or the controller.
     Device,
 }
 
-/// What a figure is.
+/// Metric of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// Mean delay, in seconds.
+    /// Mean delay in seconds.
     #[serde(rename = "delay_mean_s")]
     DelayMean,
-    /// Delay that half do not exceed.
+    /// Median of the delay in seconds.
     #[serde(rename = "delay_p50_s")]
     DelayP50,
-    /// Delay that 95 % do not exceed.
+    /// 95th percentile of the delay in seconds.
     #[serde(rename = "delay_p95_s")]
     DelayP95,
-    /// Delay that 99 % do not exceed.
+    /// 99th percentile of the delay in seconds.
     #[serde(rename = "delay_p99_s")]
     DelayP99,
     /// Share of packets that are lost.
     Loss,
-    /// Payload (flows), or frames (streams, devices), in bits per second.
+    /// Rate of payload (flows) or frames (streams, devices), in bit/s.
     #[serde(rename = "rate_bps")]
     Rate,
-    /// Share of the time in which it is busy.
+    /// Share of the time in which the device is busy.
     Utilisation,
-    /// Packets a second that it handles.
+    /// Packets per second that the device handles.
     #[serde(rename = "packets_per_second")]
     Packets,
 }
 
 impl Metric {
-    /// All of them, in the order of tables.
+    /// All metrics, in the order of tables.
     pub const ALL: [Metric; 8] = [
         Metric::DelayMean,
         Metric::DelayP50,
@@ -203,7 +205,7 @@ impl Metric {
         Metric::Packets,
     ];
 
-    /// Its name for people.
+    /// Returns the metric's name for display.
     pub fn name(self) -> &'static str {
         match self {
             Metric::DelayMean => "mean delay",
@@ -217,24 +219,25 @@ impl Metric {
         }
     }
 
-    /// Whether it is a share, whose differences are told in points: relative ones say nothing near zero.
+    /// Returns true if the metric is a share. Differences of shares are given in points, because relative differences
+    /// mean little near zero.
     pub fn is_share(self) -> bool {
         matches!(self, Metric::Loss | Metric::Utilisation)
     }
 }
 
-/// A value, with half the width of its 95 % interval where there is one.
+/// Value, with half the width of its 95 % interval if it has one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Figure {
-    /// The value.
+    /// Value in the metric's unit.
     pub value: f64,
-    /// Half the width of its interval.
+    /// Half the width of the interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub half_width: Option<f64>,
 }
 
 impl Figure {
-    /// A value that is as it is.
+    /// Returns a value without an interval.
     pub fn exact(value: f64) -> Figure {
         Figure { value, half_width: None }
     }
@@ -247,30 +250,30 @@ impl From<Estimate> for Figure {
 }
 
 impl Answer {
-    /// No answer.
+    /// Returns a missing answer with the reason.
     pub fn left_out(by: Answerer, why: impl Into<String>) -> Answer {
         let state = State::LeftOut(why.into());
         Answer { by, state, runs: 0, passed: true, conditions: String::new(), rows: Vec::new() }
     }
 
-    /// Whether there is something to compare.
+    /// Returns true if the answer has anything to compare.
     pub fn is_there(&self) -> bool {
         !matches!(self.state, State::LeftOut(_))
     }
 
-    /// Whether it is asked about a subject: models of one switch are not asked about flows.
+    /// Returns true if the answer is expected to have the subject: models of one switch are not asked about flows.
     pub fn is_asked(&self, subject: &Subject) -> bool {
         self.by.model.is_none() || self.row(subject).is_some()
     }
 
-    /// What it says about a subject.
+    /// Returns the row of a subject.
     pub fn row(&self, subject: &Subject) -> Option<&Row> {
         self.rows.iter().find(|row| row.subject == *subject)
     }
 }
 
 impl Row {
-    /// A row without figures yet.
+    /// Returns a row without figures.
     pub fn new(part: Part, name: impl Into<String>) -> Row {
         Row {
             subject: Subject { part, name: name.into() },
@@ -283,14 +286,14 @@ impl Row {
         }
     }
 
-    /// Adds a figure, if it is one: what is no number, or below zero, is left out.
+    /// Inserts a figure, unless its value is not a finite number or below zero.
     pub fn put(&mut self, metric: Metric, figure: Option<Figure>) {
         if let Some(figure) = figure.filter(|figure| figure.value.is_finite() && figure.value >= 0.0) {
             self.figures.insert(metric, figure);
         }
     }
 
-    /// A figure's value.
+    /// Returns the value of a metric.
     pub fn value(&self, metric: Metric) -> Option<f64> {
         self.figures.get(&metric).map(|figure| figure.value)
     }

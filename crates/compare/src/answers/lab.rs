@@ -1,4 +1,4 @@
-//! Answers of labs, live or in virtual time: the same result several times.
+//! Makes answers of labs' results, live or in virtual time.
 use super::names::flow_names;
 use super::{mean_quantiles, over};
 use crate::answer::{Answer, Answerer, Metric, Part, Row, State, Verb};
@@ -8,7 +8,7 @@ use weir_scenario::{Expect, Scenario};
 
 const MICRO: f64 = 1e-6;
 
-/// A figure of an item of traffic in one round.
+/// Function that takes a figure from an item of traffic in one round.
 type Value = fn(&TrafficResult) -> Option<f64>;
 
 const FIGURES: [(Metric, Value); 6] = [
@@ -20,12 +20,13 @@ const FIGURES: [(Metric, Value); 6] = [
     (Metric::Rate, |item| item.goodput_bps),
 ];
 
-/// Of pings those after the first: formulas are about networks that know their hosts.
+/// Returns the delays of an item. For pings those after the first, because formulas assume networks that have
+/// resolved addresses.
 fn delay(item: &TrafficResult) -> Option<Delay> {
     item.rtt_after_first.or(item.rtt).or(item.delay)
 }
 
-/// What rounds of the same scenario come to. A round that was stopped counts only if it is the only one.
+/// Makes the answer of several rounds of a scenario. Stopped rounds are used only if there is no complete one.
 pub fn answer(verb: Verb, scenario: &Scenario, rounds: &[LabResult]) -> Answer {
     let whole: Vec<&LabResult> = rounds.iter().filter(|round| !round.partial).collect();
     let is_partial = whole.len() < rounds.len();

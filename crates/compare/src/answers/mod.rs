@@ -1,4 +1,4 @@
-//! Answers made of what the engines give.
+//! Makes answers of the engines' results.
 pub mod lab;
 pub mod names;
 pub mod predict;
@@ -8,13 +8,13 @@ pub mod streams;
 use crate::answer::Figure;
 use weir_sim::stats::{Confidence, estimate};
 
-/// The mean of what several rounds gave, with its interval.
+/// Returns the mean of the rounds' values with its interval.
 fn over<T>(rounds: &[T], value: impl Fn(&T) -> Option<f64>) -> Option<Figure> {
     let values: Vec<f64> = rounds.iter().filter_map(value).collect();
     estimate(&values, Confidence::P95).map(Figure::from)
 }
 
-/// Distributions of several rounds as one: the mean of their quantiles at each share.
+/// Combines the distributions of several rounds: the mean of their quantiles at each share.
 fn mean_quantiles(rounds: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
     let known: Vec<&Vec<(f64, f64)>> = rounds.iter().filter(|quantiles| !quantiles.is_empty()).collect();
     let Some(first) = known.first() else { return Vec::new() };

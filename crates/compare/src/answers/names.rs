@@ -1,7 +1,7 @@
-//! Names that all answers give the same things.
+//! Names of flows and devices that are equal in all answers.
 use weir_scenario::{Scenario, Traffic, TrafficKind};
 
-/// Names of the scenario's items of traffic, in its order: each once.
+/// Returns distinct names of the scenario's items of traffic, in their order.
 pub fn flow_names(scenario: &Scenario) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for item in &scenario.traffic {
@@ -23,15 +23,16 @@ fn flow_name(scenario: &Scenario, item: &Traffic) -> String {
     format!("{kind} {from} > {to}{}", if item.address.is_ipv6() { " ipv6" } else { "" })
 }
 
-/// All packets that pass a switch, from coming to leaving: what models of a switch and its controller answer.
+/// Returns the name of all packets at a switch, from arrival to departure: the subject of models of a switch and its
+/// controller.
 pub fn at_switch(switch: &str) -> String {
     format!("all packets at {switch}")
 }
 
-/// What delays of [`at_switch`] are.
+/// Kind of the delays of [`at_switch`].
 pub const AT_SWITCH: &str = "at the switch";
 
-/// A part of a device, as simulated stations and formulas call it, under one name.
+/// Returns the common name of a device's part, from its name in simulated stations or in formulas.
 pub fn device_name(raw: &str) -> String {
     if let Some((from, to)) = raw.split_once(" -> ") {
         return format!("link {from} > {to}");
@@ -44,7 +45,7 @@ pub fn device_name(raw: &str) -> String {
         (" packet-out", " packet-out agent"),
     ];
     let known = ends.iter().find_map(|(short, long)| raw.strip_suffix(short).map(|name| format!("{name}{long}")));
-    // The agents of formulas have their whole name already, and end like the shared one of stations.
+    // Agents of formulas already have the full name, but it ends like the name of the shared agent of stations.
     match known {
         Some(_) if raw.ends_with("packet-in agent") || raw.ends_with("packet-out agent") => raw.to_owned(),
         Some(name) => name,

@@ -1,4 +1,4 @@
-//! Answers of formulas: the scenario's own, and those of models that were asked beside it.
+//! Makes answers of formulas: of the scenario's own formulas, and of other models.
 use super::names::{AT_SWITCH, at_switch, device_name, flow_names};
 use super::streams;
 use crate::answer::{Answer, Answerer, Figure, Metric, Part, Row, State, Status, Verb};
@@ -7,10 +7,10 @@ use weir_model::Distribution;
 use weir_predict::{AlternativeAnswer, Delays, DeviceAnswer, FlowAnswer, Prediction};
 use weir_scenario::{Scenario, TrafficKind, udp_headers};
 
-/// Flows whose whole distribution is worked out: charts show no more.
+/// Most flows whose whole distribution is computed; charts show no more.
 const DISTRIBUTIONS: usize = 24;
 
-/// The scenario's prediction, and those of other models behind it.
+/// Returns the answer of the scenario's prediction, then those of other models.
 pub fn answers(scenario: &Scenario, prediction: &Prediction) -> Vec<Answer> {
     let names = flow_names(scenario);
     let with_items = prediction.flows.iter().filter_map(|flow| Some((flow, flow.item?)));
@@ -68,7 +68,8 @@ fn own_flow(scenario: &Scenario, flow: &FlowAnswer, name: String, item: usize) -
     row
 }
 
-/// Packets by rule of one virtual switch and port: a row for each class of theirs. Classes wait in the same buffers.
+/// Returns the rows of streams through one virtual switch and port, one for each class. Classes share the buffers, so
+/// their delays and losses are equal.
 fn of_streams(scenario: &Scenario, flow: &FlowAnswer) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     let mut rates: Vec<f64> = Vec::new();
@@ -103,7 +104,7 @@ fn of_stream(name: String, flow: &FlowAnswer) -> Row {
     row
 }
 
-/// Payload of datagrams that arrive, in bits per second.
+/// Returns the payload rate of datagrams that arrive, in bit/s.
 fn goodput(scenario: &Scenario, flow: &FlowAnswer, item: usize) -> Option<f64> {
     let traffic = scenario.traffic.get(item)?;
     let TrafficKind::Udp { offered, .. } = &traffic.kind else { return None };
@@ -111,7 +112,8 @@ fn goodput(scenario: &Scenario, flow: &FlowAnswer, item: usize) -> Option<f64> {
     Some(flow.packets_per_s * (1.0 - flow.loss?) * payload * 8.0)
 }
 
-/// What models of one switch answer, of the scenario's own formulas: only where links take no time worth telling, so that all of a flow's delay is there.
+/// Returns the row of all packets at the switch by the scenario's own formulas, which models of one switch answer,
+/// too. `None` if links take time, because flows' delays would include it.
 fn all_at_switch(scenario: &Scenario, prediction: &Prediction) -> Option<Row> {
     let switch = the_timed(scenario)?;
     let hosts = scenario.hosts.iter().map(|host| &host.link);
@@ -142,7 +144,8 @@ fn all_at_switch(scenario: &Scenario, prediction: &Prediction) -> Option<Row> {
     Some(row)
 }
 
-/// The only switch with timing, which models of one switch are asked about.
+/// Returns the name of the only switch with timing, to which models of one switch apply; `None` if there are none or
+/// several.
 fn the_timed(scenario: &Scenario) -> Option<&str> {
     let mut timed = scenario.switches.iter().filter(|switch| switch.timing.is_some());
     let only = timed.next()?;
@@ -165,7 +168,7 @@ fn device(own: &DeviceAnswer) -> Row {
     row
 }
 
-/// What another model says of the mean packet at the switch and its controller.
+/// Returns another model's answer for the mean packet at the switch and its controller.
 fn alternative(scenario: &Scenario, model: &str, answer: &AlternativeAnswer) -> Answer {
     let by = Answerer { verb: Verb::Predict, model: Some(model.to_owned()) };
     let Some(switch) = the_timed(scenario) else {

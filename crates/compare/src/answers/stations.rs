@@ -1,4 +1,4 @@
-//! Answers of simulated stations.
+//! Makes answers of simulated stations.
 use super::mean_quantiles;
 use super::names::{AT_SWITCH, at_switch, device_name, flow_names};
 use crate::answer::{Answer, Answerer, Figure, Metric, Part, Row, State, Status, Verb};
@@ -8,7 +8,7 @@ use weir_sim::stations::report::{DelayRow, FlowRow, StationRow, SwitchRow, repor
 use weir_sim::stations::{Plan, StationsRun};
 use weir_sim::stats::{Confidence, Delays, Estimate};
 
-/// What replications come to; `is_partial` says that there were to be more.
+/// Makes the answer of the replications. `is_partial`: more replications were planned.
 pub fn answer(scenario: &Scenario, plan: &Plan, runs: &[StationsRun], conditions: String, is_partial: bool) -> Answer {
     if runs.is_empty() {
         return Answer::left_out(Answerer::new(Verb::Simulate), "stopped before a replication was through");
@@ -36,7 +36,7 @@ pub fn answer(scenario: &Scenario, plan: &Plan, runs: &[StationsRun], conditions
     }
 }
 
-/// The names of simulated flows: items of traffic between the same hosts come in the order of the scenario.
+/// Returns the names of simulated flows. Items of traffic between equal hosts are matched in the scenario's order.
 fn names(scenario: &Scenario, flows: &[FlowRow]) -> Vec<String> {
     let host = |number: usize| Some(&scenario.hosts[number].name);
     let all = flow_names(scenario);
@@ -51,7 +51,7 @@ fn names(scenario: &Scenario, flows: &[FlowRow]) -> Vec<String> {
     flows.iter().map(name).collect()
 }
 
-/// The distribution over all replications of what is in several parts.
+/// Returns the mean over all replications of the quantiles of delays, which may have several parts.
 fn quantiles(runs: &[StationsRun], delays: impl Fn(&StationsRun) -> &[Delays]) -> Vec<(f64, f64)> {
     let one = |run: &StationsRun| {
         let mut all = Delays::default();

@@ -1,5 +1,6 @@
-//! Answers about packets by rule: simulated at the level of lengths, and sent live. Rows are the simulation's groups: packets of one
-//! virtual switch, port and class.
+//! Makes answers about streams, simulated at the level of lengths or sent live.
+//!
+//! Rows are the simulation's groups: packets of one virtual switch, port and class.
 use super::{mean_quantiles, over};
 use crate::answer::{Answer, Answerer, Metric, Part, Row, State, Verb};
 use weir_emulator::LabResult;
@@ -15,7 +16,7 @@ fn group_name(switch: &str, port: &str, class: u8) -> String {
     format!("{switch} > port {port}, class {class}")
 }
 
-/// The row that a stream belongs to.
+/// Returns the name of the row to which a stream belongs.
 pub(super) fn name_of(scenario: &Scenario, stream: &PacketStream) -> String {
     let switch = &scenario.switches[stream.switch];
     let several = scenario.switches.iter().filter(|switch| switch.fabric.is_some()).count() > 1;
@@ -24,7 +25,7 @@ pub(super) fn name_of(scenario: &Scenario, stream: &PacketStream) -> String {
     group_name(cut.map_or(&switch.name, |cut| &cut.name), &port, stream.class)
 }
 
-/// A figure of a group in one replication of this length, in seconds.
+/// Function that takes a figure of a group from one replication, given its window's length in seconds.
 type Value = fn(&Tally, f64) -> Option<f64>;
 
 const FIGURES: [(Metric, Value); 6] = [
@@ -40,7 +41,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// What replications come to; `is_partial` says that there were to be more.
+/// Makes the answer of the replications. `is_partial`: more replications were planned.
 pub fn simulated(groups: &[Group], runs: &[RunResult], conditions: String, is_partial: bool) -> Answer {
     if runs.is_empty() {
         return Answer::left_out(Answerer::new(Verb::Simulate), "stopped before a replication was through");
@@ -70,7 +71,7 @@ pub fn simulated(groups: &[Group], runs: &[RunResult], conditions: String, is_pa
     }
 }
 
-/// Adds to a live answer what became of the scenario's streams.
+/// Adds the results of the scenario's streams to a live answer.
 pub fn add_live(answer: &mut Answer, scenario: &Scenario, rounds: &[LabResult]) {
     let rounds: Vec<&LabResult> = if rounds.iter().any(|round| !round.partial) {
         rounds.iter().filter(|round| !round.partial).collect()
@@ -92,7 +93,7 @@ pub fn add_live(answer: &mut Answer, scenario: &Scenario, rounds: &[LabResult]) 
     }
 }
 
-/// One group's row: of each round, the results of its streams.
+/// Returns the row of a group, from the results of its streams in each round.
 fn live(name: &str, rounds: &[Vec<StreamResult>]) -> Row {
     let mut row = Row::new(Part::Flow, name);
     let sum = |streams: &[StreamResult], count: fn(&StreamResult) -> u64| streams.iter().map(count).sum::<u64>();
@@ -105,7 +106,7 @@ fn live(name: &str, rounds: &[Vec<StreamResult>]) -> Row {
     );
     row.put(Metric::Rate, over(rounds, |round| Some(round.iter().map(|stream| stream.rate_bps).sum())));
     row.put(Metric::DelayMean, over(rounds, |round| mean(round)));
-    // Percentiles of several streams together are not those of each.
+    // Percentiles of several streams together cannot be computed from those of each.
     let only = |value: fn(&Delay) -> f64| {
         move |round: &Vec<StreamResult>| match &round[..] {
             [stream] => stream.delay.as_ref().map(|delay| value(delay) * MICRO),
@@ -120,7 +121,7 @@ fn live(name: &str, rounds: &[Vec<StreamResult>]) -> Row {
     row
 }
 
-/// The mean delay of several streams' packets, in seconds.
+/// Returns the mean delay of several streams' packets, in seconds.
 fn mean(streams: &[StreamResult]) -> Option<f64> {
     let delays = || streams.iter().filter_map(|stream| stream.delay);
     let count: u64 = delays().map(|delay| delay.samples).sum();

@@ -1,10 +1,10 @@
-//! Leader boards.
+//! Page of a leader board.
 use super::{foot, verdicts};
 use crate::board::{Board, Outcome, Place};
 use crate::score::Errors;
 use weir_plot::{Cell, Page, Table};
 
-/// The page of a leader board.
+/// Returns the page of a leader board as HTML.
 pub fn board(folder: &str, board: &Board) -> String {
     let mut page = Page::new(&format!("{folder}: who is how far from the reference"));
     if board.partial {

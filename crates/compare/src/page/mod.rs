@@ -1,4 +1,4 @@
-//! Comparisons as pages with charts that open without a network.
+//! Draws comparisons as pages with charts, which open without a network.
 mod board;
 mod single;
 mod swept;
@@ -11,10 +11,10 @@ use crate::answer::{Answer, Metric, State, Status};
 use crate::comparison::Comparison;
 use weir_plot::{Cell, Page, Table, short};
 
-/// Flows that have charts of their own; tables have all.
+/// Most flows with charts of their own. Tables have all flows.
 const MOST_FLOWS: usize = 12;
 
-/// In what delays are shown.
+/// Unit in which delays are shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Unit {
     name: &'static str,
@@ -22,7 +22,7 @@ struct Unit {
 }
 
 impl Unit {
-    /// Microseconds, unless most is longer.
+    /// Returns microseconds, or milliseconds if the longest mean delay is at least 2 ms.
     fn of<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Unit {
         let rows = comparisons.flat_map(|comparison| &comparison.answers).flat_map(|answer| &answer.rows);
         let longest = rows.filter_map(|row| row.value(Metric::DelayMean)).fold(0.0, f64::max);
@@ -30,7 +30,7 @@ impl Unit {
     }
 }
 
-/// What figures were made with, for the foot of a page.
+/// Returns the conditions of all answers, for the foot of a page.
 fn foot(comparison: &Comparison) -> String {
     let answer = |answer: &Answer| match &answer.state {
         State::LeftOut(why) => format!("{}: left out: {why}", answer.by),
@@ -40,7 +40,7 @@ fn foot(comparison: &Comparison) -> String {
     format!("Scenario {}. {}", comparison.scenario, answers.join(" / "))
 }
 
-/// The verdict of each answerer and metric.
+/// Adds the verdicts by answerer and metric to a page.
 fn verdicts(page: &mut Page, comparison: &Comparison) {
     let Some(reference) = &comparison.reference else {
         page.warning("Nothing to hold the answers against: neither run nor simulate answered");
@@ -82,7 +82,7 @@ fn verdicts(page: &mut Page, comparison: &Comparison) {
     page.table(&Table { head: head.map(str::to_owned).into(), texts: 4, rows: rows.collect() });
 }
 
-/// Every flow and answer.
+/// Returns a table of all flows and answers.
 fn flows(comparison: &Comparison, unit: Unit) -> Table {
     let metrics = [Metric::DelayMean, Metric::DelayP50, Metric::DelayP95, Metric::DelayP99, Metric::Loss, Metric::Rate];
     let names = ["", "answer", "delay of", ""].into_iter().map(str::to_owned);

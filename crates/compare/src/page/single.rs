@@ -1,10 +1,10 @@
-//! One scenario.
+//! Page of one scenario.
 use super::{MOST_FLOWS, Unit, flows, foot, verdicts};
 use crate::answer::{Answer, Metric, Part, Subject};
 use crate::comparison::Comparison;
 use weir_plot::{Axis, Bar, Bars, Chart, Figure, HeatMap, Look, Page, Panels, Point, Series};
 
-/// The page of one scenario.
+/// Returns the page of one scenario as HTML.
 pub fn single(comparison: &Comparison) -> String {
     let unit = Unit::of(std::iter::once(comparison));
     let mut page = Page::new(&format!("{}: answers side by side", comparison.scenario));
@@ -43,7 +43,7 @@ pub fn single(comparison: &Comparison) -> String {
     page.finish(&foot(comparison))
 }
 
-/// Flows with delays.
+/// Returns the flows with delays.
 fn delayed(comparison: &Comparison) -> Vec<&Subject> {
     let has = |subject: &&Subject| {
         comparison
@@ -73,7 +73,7 @@ fn means(comparison: &Comparison, flows: &[&Subject], unit: Unit) -> Figure {
     })
 }
 
-/// Errors by answerer and figure, of each flow.
+/// Returns a heat map of errors by answerer and flow, and by metric.
 fn errors(comparison: &Comparison) -> Figure {
     let metrics = [Metric::DelayMean, Metric::DelayP50, Metric::DelayP95, Metric::DelayP99, Metric::Loss];
     let mut rows = Vec::new();
@@ -122,7 +122,7 @@ fn quantiles(comparison: &Comparison, subject: &Subject, unit: Unit) -> Option<F
     let own = &reference.row(subject)?.quantiles_s;
     let pairs = |answer: &Answer| {
         let others = &answer.row(subject).filter(|row| !row.quantiles_s.is_empty())?.quantiles_s;
-        // The same shares from every answer, unless one does not know some.
+        // Shares are equal in all answers, but an answer may lack some.
         let same = own.iter().filter_map(|(share, delay_s)| {
             let other = others.iter().find(|(other, _)| (other - share).abs() < 1e-9)?;
             Some((delay_s * unit.per_second, other.1 * unit.per_second))

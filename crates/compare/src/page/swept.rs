@@ -1,4 +1,4 @@
-//! One scenario with several values of something.
+//! Page of a sweep: one scenario with several values of its keys.
 use super::{MOST_FLOWS, Unit, foot, verdicts};
 use crate::answer::{Answer, Answerer, Metric, Part, Status, Subject};
 use crate::comparison::Comparison;
@@ -6,18 +6,19 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use weir_plot::{Axis, Cell, Chart, Figure, HeatMap, Page, Panels, Series, Table, leading_number};
 
-/// A comparison with the values that the scenario had for it.
+/// Comparison, with the values that the scenario had for it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Point {
-    /// Keys of the scenario and their values, as people write them.
+    /// Keys of the scenario and their values, as written by the user.
     pub values: Vec<(String, String)>,
-    /// The answers.
+    /// Comparison of the answers.
     #[serde(flatten)]
     pub comparison: Comparison,
 }
 
 impl Point {
-    /// Where it is along this key, and what the others are.
+    /// Returns the point's value along this key (or its number if the value is not a number), and the values of the
+    /// other keys as text.
     fn place(&self, key: usize, number: usize) -> (f64, String) {
         let along = self.values.get(key).and_then(|(_, value)| leading_number(value));
         let others = self.values.iter().enumerate().filter(|(at, _)| *at != key);
@@ -32,7 +33,7 @@ impl Point {
     }
 }
 
-/// The number of the key that lines go along: the one of most values, the first of several.
+/// Returns the index of the key used as the x axis: the key with most values, the first if there are several.
 fn along(points: &[Point]) -> usize {
     let keys = points.first().map_or(0, |point| point.values.len());
     let values = |key: usize| {
@@ -42,7 +43,8 @@ fn along(points: &[Point]) -> usize {
     (0..keys).rev().max_by_key(|key| values(*key)).unwrap_or(0)
 }
 
-/// The page of a sweep: what each flow meets along the key of most values, a panel for each combination of the others.
+/// Returns the page of a sweep as HTML. Charts have the key with most values as their x axis, and a panel for each
+/// combination of the other keys' values.
 pub fn swept(points: &[Point]) -> String {
     let name = points.first().map_or("", |point| point.comparison.scenario.as_str());
     let unit = Unit::of(points.iter().map(|point| &point.comparison));
@@ -84,7 +86,7 @@ pub fn swept(points: &[Point]) -> String {
     page.finish(&points.first().map_or_else(String::new, |point| foot(&point.comparison)))
 }
 
-/// Whether anybody says that something is lost.
+/// Returns true if any answer has loss for this flow.
 fn loses(points: &[Point], subject: &Subject) -> bool {
     let mut rows = points.iter().flat_map(|point| &point.comparison.answers).filter_map(|answer| answer.row(subject));
     rows.any(|row| row.value(Metric::Loss).is_some_and(|loss| loss > 0.0))
@@ -100,7 +102,7 @@ fn subjects(points: &[Point]) -> Vec<Subject> {
     found
 }
 
-/// Combinations of the other keys' values, in the order of the points.
+/// Returns the combinations of the other keys' values, in the order of the points.
 fn combinations(points: &[Point], key: usize) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (number, point) in points.iter().enumerate() {
@@ -122,7 +124,7 @@ fn answerers(points: &[Point]) -> Vec<Answerer> {
     found
 }
 
-/// A panel for each combination: a line for each answerer.
+/// Returns a panel for each combination, with a line for each answerer.
 fn panels(points: &[Point], subject: &Subject, metric: Metric, scale: f64, label: &str) -> Vec<Figure> {
     let key = along(points);
     let x = points.first().and_then(|point| point.values.get(key)).map_or("", |(key, _)| key.as_str());
@@ -148,7 +150,7 @@ fn panels(points: &[Point], subject: &Subject, metric: Metric, scale: f64, label
     combinations(points, key).iter().filter_map(panel).collect()
 }
 
-/// Errors of the mean delay, by answerer and point.
+/// Returns a heat map of errors of the mean delay, by answerer and point.
 fn errors(points: &[Point], subject: &Subject) -> Option<Figure> {
     let row = |by: &Answerer| {
         let error = |point: &Point| {
@@ -175,7 +177,7 @@ fn errors(points: &[Point], subject: &Subject) -> Option<Figure> {
     })
 }
 
-/// Points without a steady state.
+/// Returns a table of the points without a steady state.
 fn unstable(points: &[Point]) -> Table {
     let rows = points.iter().flat_map(|point| {
         point.comparison.answers.iter().flat_map(move |answer: &Answer| {
