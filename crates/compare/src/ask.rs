@@ -1,4 +1,5 @@
-//! Getting the answers, one after the other: nothing else runs while the live network is measured.
+//! Asks all verbs for their answers, one after the other, so that nothing else runs while the live network is
+//! measured.
 use crate::answer::{Answer, Answerer, Verb};
 use crate::answers::{lab, predict, stations, streams};
 use crate::rig::Rig;
@@ -13,44 +14,47 @@ use weir_sim::{Watch, replicate, run};
 use weir_timing::Stage;
 use weir_units::{Bps, Clock as _, SystemClock};
 
-/// How often it is looked at whether to stop.
+/// Time between two checks whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The rate of a link that takes as good as no time.
+/// Rate of a link that takes practically no time.
 const NO_TIME: Bps = Bps(100_000_000_000_000);
 
-/// How a scenario is answered.
+/// Settings for answering a scenario.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// By whom, in this order.
+    /// Verbs to ask, in this order.
     pub verbs: Vec<Verb>,
-    /// Live rounds.
+    /// Number of live rounds.
     pub rounds: u32,
-    /// Replications of whole networks in virtual time; packets by rule have the scenario's own number.
+    /// Number of replications of whole networks in virtual time. Simulations of streams and stations use the
+    /// scenario's own number.
     pub replications: u32,
-    /// Threads that simulate.
+    /// Number of threads that simulate.
     pub threads: usize,
-    /// Hosts of live rounds are network namespaces.
+    /// True if hosts of live rounds are network namespaces.
     pub netns: bool,
-    /// Rate of links for which the scenario has none, in virtual time packet by packet and in formulas; none: as they have it themselves, and
-    /// none at all where stations are simulated.
+    /// Rate of links without one in the scenario, for formulas and packet by packet in virtual time. `None` uses the
+    /// defaults of these verbs, and no limit for scenarios with stations.
     pub link_rate: Option<Bps>,
-    /// How long threads take to wake up, for formulas and in virtual time packet by packet; none: as measured before a live run, else no time.
+    /// Time that threads take to wake up, for formulas and packet by packet in virtual time. `None` measures it
+    /// before a live run, and otherwise uses no time.
     pub wake_up: Option<Duration>,
-    /// Models that are asked beside the scenario's own formulas, by name; `all` is all of them.
+    /// Names of models to ask in addition to the scenario's own formulas; `all` is all of them.
     pub models: Vec<String>,
 }
 
-/// How far it is.
+/// Progress of asking.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Told<'a> {
-    /// A verb begins its round of so many.
+    /// Start of a verb's round: verb, number of the round from 1, number of rounds.
     Begins(Verb, u32, u32),
-    /// How far the round is.
+    /// Progress within the round.
     Goes(&'a Progress),
 }
 
-/// Asks everybody. Who cannot answer is in the list with the reason; once cancelled, the others are left out.
+/// Asks all verbs of the plan. Answers that are missing are listed with the reason. After a cancel, the remaining
+/// answers are left out.
 pub fn ask(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Vec<Answer> {
     let mut answers = Vec::new();
     let rig = rig(scenario, plan, cancel);
@@ -76,13 +80,13 @@ pub fn ask(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnM
     answers
 }
 
-/// What the live rig adds by itself, measured if there will be a live run of hosts in this process.
+/// Measures the live rig's own delay, if a live run of hosts in this process is planned and needs it.
 fn rig(scenario: &Scenario, plan: &Plan, cancel: &Cancel) -> Option<Rig> {
     let live = plan.verbs.contains(&Verb::Run) && not_live(scenario).is_none() && !scenario.traffic.is_empty();
     if live && !plan.netns && plan.wake_up.is_none() { Rig::measure(scenario, cancel) } else { None }
 }
 
-/// Why a scenario cannot be run live as it is described, if so.
+/// Returns why a scenario cannot be run live as described; `None` if it can.
 fn not_live(scenario: &Scenario) -> Option<String> {
     if scenario.controller.service.is_some() {
         return Some("a live controller takes the time it takes: expected no `service` in [controller]".to_owned());
@@ -94,7 +98,7 @@ fn not_live(scenario: &Scenario) -> Option<String> {
     })
 }
 
-/// Does rounds until they are done, one fails, or it is cancelled.
+/// Runs rounds until they are done, one fails, or they are cancelled.
 fn rounds<E: std::fmt::Display>(
     verb: Verb,
     count: u32,
@@ -114,7 +118,7 @@ fn rounds<E: std::fmt::Display>(
     Ok(results)
 }
 
-/// Rounds that there were not all are a partial answer.
+/// Marks an answer as partial if not all rounds were run.
 fn finished(mut answer: Answer, done: usize, asked: u32) -> Answer {
     if answer.is_there() && u32::try_from(done).is_ok_and(|done| done < asked) {
         answer.state = crate::answer::State::Partial;
@@ -190,7 +194,7 @@ fn predicted(scenario: &Scenario, plan: &Plan, wake_up: Duration, tell: &mut dyn
         return none("this scenario has neither [[traffic]] between hosts nor a [[stream]]".to_owned());
     }
     tell(Told::Begins(Verb::Predict, 1, 1));
-    // Stations take links without a rate for links that take no time: both answer the same question.
+    // Simulated stations treat links without a rate as taking no time, so formulas have to do so, too.
     let unsaid = if has_timing(scenario) { NO_TIME } else { native::LINK_RATE };
     let settings =
         weir_predict::Settings { link_rate: plan.link_rate.unwrap_or(unsaid), wake_up, models: plan.models.clone() };
@@ -200,7 +204,7 @@ fn predicted(scenario: &Scenario, plan: &Plan, wake_up: Duration, tell: &mut dyn
     }
 }
 
-/// Replications of a simulation by rule: packets through fabrics, or stations.
+/// Results of replications of streams or stations.
 struct Replicated<R> {
     runs: Vec<R>,
     conditions: String,
@@ -275,7 +279,7 @@ fn simulated_stations(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &
     }
 }
 
-/// Does work that a watch can stop, and stops it when asked to.
+/// Runs work that a watch can stop, and sets the watch if `cancel` is cancelled.
 fn while_watched<R>(watch: &Watch, cancel: &Cancel, work: impl FnOnce() -> R) -> R {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -1,66 +1,66 @@
-//! Leader boards: who is how far from the reference over many scenarios.
+//! Computes leader boards: errors of all answerers against the reference over many scenarios.
 use crate::answer::{Answer, Answerer, Metric, Part, Status};
 use crate::comparison::Comparison;
 use crate::score::Errors;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Figures that boards are about.
+/// Metrics of a board.
 const METRICS: [Metric; 5] = [Metric::DelayMean, Metric::DelayP95, Metric::DelayP99, Metric::Loss, Metric::Rate];
 
-/// Who is how far from the reference, and what became of each scenario.
+/// Leader board over several scenarios.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Board {
-    /// Whether something was stopped before its end.
+    /// True if an answer is partial.
     pub partial: bool,
-    /// By metric, then from the smallest mean error to the largest.
+    /// Places by metric, then from the smallest mean error to the largest.
     pub places: Vec<Place>,
-    /// The scenarios, in the order in which they were asked.
+    /// Scenarios, in the order in which they were asked.
     pub entries: Vec<Entry>,
 }
 
-/// A scenario of a board.
+/// Scenario of a board.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
-    /// Its file.
+    /// File of the scenario.
     pub file: String,
-    /// What was compared, or why nothing was.
+    /// Comparison, or the reason why there is none.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// What became of a scenario.
+/// Outcome for a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "state", content = "result", rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was compared.
+    /// The answers were compared.
     Compared(Box<Comparison>),
-    /// It could not be read, or nobody answered: why.
+    /// The scenario could not be read, or there was no answer, for this reason.
     Failed(String),
 }
 
-/// An answerer's place for a metric.
+/// Place of an answerer for a metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Place {
-    /// Whose.
+    /// Answerer of the place.
     pub by: Answerer,
-    /// Of what.
+    /// Metric of the place.
     pub metric: Metric,
-    /// Flows that could be compared.
+    /// Number of flows that could be compared.
     pub valid: usize,
-    /// Flows for which it has no steady state.
+    /// Number of flows for which it has no steady state.
     pub unstable: usize,
-    /// Flows that it does not answer for other reasons.
+    /// Number of flows that it does not answer for other reasons.
     pub not_answered: usize,
     /// Errors over its own valid flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own: Option<Errors>,
-    /// Errors over the flows that everybody with a place answers: only these compare answerers with each other.
+    /// Errors over the flows that all answerers with a place answer. Only these compare answerers with each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub common: Option<Errors>,
 }
 
-/// What an answerer makes of a flow.
+/// Result of an answerer for a flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cell {
     Error(f64),
@@ -68,11 +68,11 @@ enum Cell {
     NotAnswered,
 }
 
-/// A flow of a scenario: places of the entry and of the flow in the reference.
+/// Flow of a scenario: index of the entry, and index of the row in the reference.
 type Key = (usize, usize);
 
 impl Board {
-    /// Sums up scenarios.
+    /// Makes the board of these scenarios.
     pub fn new(entries: Vec<Entry>) -> Board {
         let comparisons: Vec<(usize, &Comparison)> = entries.iter().enumerate().filter_map(compared).collect();
         let places = METRICS.into_iter().flat_map(|metric| places(metric, &comparisons)).collect();
@@ -98,7 +98,7 @@ fn places(metric: Metric, comparisons: &[(usize, &Comparison)]) -> Vec<Place> {
     let valid = |own: &BTreeMap<Key, Cell>| -> BTreeSet<Key> {
         own.iter().filter(|(_, cell)| matches!(cell, Cell::Error(_))).map(|(key, _)| *key).collect()
     };
-    // Who answers nothing has no place, and leaves nothing out for the others.
+    // An answerer without any figure has no place and does not reduce the common flows.
     cells.retain(|_, own| own.values().any(|cell| matches!(cell, Cell::Error(_))));
     let common = cells.values().map(&valid).reduce(|one, other| &one & &other).unwrap_or_default();
     let mut places: Vec<Place> = cells.iter().map(|(by, own)| place(by, metric, own, &common)).collect();
@@ -127,7 +127,7 @@ fn place(by: &Answerer, metric: Metric, own: &BTreeMap<Key, Cell>, common: &BTre
     }
 }
 
-/// What everybody but the reference makes of the flows for which the reference has a figure.
+/// Returns the results of all answerers but the reference, for flows for which the reference has a figure.
 fn cells_of(metric: Metric, comparison: &Comparison) -> Vec<(Answerer, usize, Cell)> {
     let mut cells = Vec::new();
     let reference = comparison.answers.iter().find(|answer| comparison.is_reference(&answer.by));

@@ -1,42 +1,42 @@
-//! Answers side by side.
+//! Compares the answers to one scenario.
 use crate::answer::{Answer, Answerer, Metric, Part, Row, State, Status, Subject, Verb};
 use crate::difference::Difference;
 use crate::score::{Score, score};
 use serde::Serialize;
 
-/// The answers to one scenario.
+/// Answers to one scenario, compared with a reference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The scenario's name.
+    /// Name of the scenario.
     pub scenario: String,
-    /// Whether something was stopped before its end.
+    /// True if an answer is partial.
     pub partial: bool,
-    /// Whether traffic did what the scenario expects, in every answer that can say.
+    /// True if traffic did what the scenario expects, in every answer that can tell.
     pub passed: bool,
-    /// Against which of them the others are held.
+    /// Reference with which the others are compared; `None` if it is not available.
     pub reference: Option<Answerer>,
-    /// All answers, also those that were left out.
+    /// All answers, including missing ones.
     pub answers: Vec<Answer>,
-    /// What each answer differs by, in the order of the answers.
+    /// Differences of each answer from the reference, in the order of the answers.
     pub compared: Vec<Compared>,
 }
 
-/// An answer against the reference.
+/// Comparison of an answer with the reference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
-    /// Whose.
+    /// Source of the answer.
     pub by: Answerer,
-    /// Figures that both have.
+    /// Differences of the figures that both have.
     pub differences: Vec<Difference>,
-    /// What they come to, by metric.
+    /// Scores of the differences, by metric.
     pub scores: Vec<Score>,
-    /// Flows that are not compared, and why.
+    /// Flows that are not compared, each with the reason.
     pub not_compared: Vec<(String, String)>,
 }
 
 impl Comparison {
-    /// Compares answers with the one that `reference` names, or, if that says nothing, with what is nearest to reality: the live network,
-    /// else the simulation.
+    /// Compares answers with the first answer of verb `reference`. By default compares with the answer nearest to
+    /// reality: live, else emulated, else simulated.
     pub fn new(scenario: &str, answers: Vec<Answer>, reference: Option<Verb>) -> Comparison {
         let of = |verb: Verb| answers.iter().find(|answer| answer.by.verb == verb && answer.is_there());
         let chosen = match reference {
@@ -57,7 +57,7 @@ impl Comparison {
         }
     }
 
-    /// Flows or devices, in the order in which answers name them.
+    /// Returns the flows or the devices, in the order in which answers name them.
     pub fn subjects(&self, part: Part) -> Vec<&Subject> {
         let mut subjects: Vec<&Subject> = Vec::new();
         for row in self.answers.iter().flat_map(|answer| &answer.rows) {
@@ -68,13 +68,13 @@ impl Comparison {
         subjects
     }
 
-    /// What an answer differs by in one figure.
+    /// Returns the difference of an answer from the reference in one metric.
     pub fn difference(&self, by: &Answerer, subject: &Subject, metric: Metric) -> Option<&Difference> {
         let own = self.compared.iter().find(|compared| compared.by == *by)?;
         own.differences.iter().find(|difference| difference.subject == *subject && difference.metric == metric)
     }
 
-    /// Whether an answerer is the reference.
+    /// Returns true if an answerer is the reference.
     pub fn is_reference(&self, by: &Answerer) -> bool {
         self.reference.as_ref() == Some(by)
     }
@@ -95,7 +95,7 @@ fn compare(reference: &Answer, answer: &Answer) -> Compared {
     Compared { by: answer.by.clone(), differences, scores, not_compared }
 }
 
-/// Why a flow has no figure in common.
+/// Returns why a flow has no figure in common with the reference.
 fn why_not(reference: &Row, own: Option<&Row>) -> String {
     match own.map(|row| &row.status) {
         Some(Status::Unstable(why) | Status::NotAnswered(why)) => why.clone(),
@@ -105,7 +105,8 @@ fn why_not(reference: &Row, own: Option<&Row>) -> String {
     }
 }
 
-/// Figures that two rows have in common. Delays of different things (round trip, one way) are not.
+/// Returns the differences of the figures that two rows have in common. Delays of different kinds (round trip, one
+/// way) are not compared.
 fn both(reference: &Row, own: &Row) -> Vec<Difference> {
     let is_delay =
         |metric: Metric| matches!(metric, Metric::DelayMean | Metric::DelayP50 | Metric::DelayP95 | Metric::DelayP99);

@@ -1,36 +1,37 @@
-//! How far a figure is from another.
+//! Difference between a figure and the reference's.
 use crate::answer::{Figure, Metric, Subject};
 use crate::verdict::{POINTS, STEPS, Verdict};
 use serde::Serialize;
 
-/// A figure of an answer beside the reference's.
+/// Figure of an answer, compared with the reference's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
-    /// What it is about.
+    /// Flow or device.
     #[serde(flatten)]
     pub subject: Subject,
-    /// Of what.
+    /// Metric of the figures.
     pub metric: Metric,
-    /// The reference's figure.
+    /// Figure of the reference.
     pub reference: Figure,
-    /// The other's.
+    /// Figure of the answer.
     pub found: Figure,
-    /// (reference - found) / reference: at most 1 if it is too small, without a limit if it is too large. None where the reference is 0.
+    /// Scaled difference (reference - found) / reference: at most 1 if the figure is too small, unlimited if too
+    /// large. `None` if the reference is 0.
     pub scaled: Option<f64>,
-    /// |ln(found / reference)|: the same for half and for double. None where either is 0.
+    /// Magnitude |ln(found / reference)|, equal for half and for double. `None` if either figure is 0.
     pub log_ratio: Option<f64>,
-    /// Whether they are not farther apart than their intervals allow; none if neither has one.
+    /// True if the figures are within the interval of their difference; `None` if neither has an interval.
     pub is_inside: Option<bool>,
-    /// What that comes to.
+    /// Verdict on the difference.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
 
-/// Figures closer than this share of the reference are equal: what is left is rounding.
+/// Share of the reference below which figures are equal, to allow for rounding.
 const EQUAL: f64 = 1e-9;
 
 impl Difference {
-    /// How far `found` is from `reference`.
+    /// Returns the difference between `found` and `reference`.
     pub fn new(subject: Subject, metric: Metric, reference: Figure, found: Figure) -> Difference {
         let (true_value, value) = (reference.value, found.value);
         let gap = (true_value - value).abs();
@@ -50,7 +51,8 @@ impl Difference {
         difference
     }
 
-    /// The size of the error as tables and scores have it: of shares in points (1.0 is all packets), of others relative to the reference.
+    /// Returns the size of the error as used in tables and scores: in points for shares (1.0 is all packets),
+    /// otherwise relative to the reference.
     pub fn error(&self) -> Option<f64> {
         if self.metric.is_share() {
             return Some((self.reference.value - self.found.value).abs());
@@ -58,7 +60,7 @@ impl Difference {
         self.scaled.map(f64::abs)
     }
 
-    /// Half the width of the interval of the difference, as [`Difference::error`] has it.
+    /// Returns half the width of the difference's interval, in the unit of [`Difference::error`].
     pub(crate) fn allowed(&self) -> Option<f64> {
         let half = half_width(self.reference, self.found)?;
         if self.metric.is_share() {
@@ -67,12 +69,13 @@ impl Difference {
         (self.reference.value > 0.0).then(|| half / self.reference.value)
     }
 
-    /// From where on errors are wrong: intervals that are wider say little.
+    /// Returns the error above which figures are wrong. An interval wider than this says little.
     pub(crate) fn last_step(&self) -> f64 {
         if self.metric.is_share() { POINTS[POINTS.len() - 1] } else { STEPS[STEPS.len() - 1] }
     }
 
-    /// How much more (or, below zero, less) than the reference it is, as [`Difference::error`] has it.
+    /// Returns by how much the figure exceeds the reference (negative if it is less), in the unit of
+    /// [`Difference::error`].
     pub fn excess(&self) -> Option<f64> {
         if self.metric.is_share() {
             return Some(self.found.value - self.reference.value);
@@ -81,7 +84,8 @@ impl Difference {
     }
 }
 
-/// Half the width of the interval of the difference of two independent estimates.
+/// Returns half the width of the interval of the difference of two independent estimates; `None` if neither has an
+/// interval.
 fn half_width(one: Figure, other: Figure) -> Option<f64> {
     if one.half_width.is_none() && other.half_width.is_none() {
         return None;

@@ -1,9 +1,10 @@
-//! One scenario, several answers: by formulas, in virtual time, live. Their figures side by side, differences, a verdict in words.
+//! Compares several answers to one scenario: by formulas, in virtual time, emulated and live. Gives figures side by
+//! side, differences, and verdicts in words.
 //!
-//! Every way of answering gives an [`Answer`], a list of flows and devices with figures in seconds, shares and bits per second
-//! ([`answers`] makes them of results). A [`Comparison`] holds them against one of them, the reference: [`difference`] has the measures,
-//! [`mod@score`] what they come to over all flows, [`verdict`] the words. [`mod@ask`] gets the answers; [`mod@board`] sums up many scenarios,
-//! [`page`] draws.
+//! Every verb gives an [`Answer`], a list of flows and devices with figures in seconds, shares and bit/s ([`answers`]
+//! makes them of results). A [`Comparison`] compares the answers with one of them, the reference. [`difference`] has
+//! the measures, [`mod@score`] sums up differences over all flows, and [`verdict`] has the words. [`mod@ask`] gets
+//! the answers, [`mod@board`] sums up many scenarios, and [`page`] draws.
 pub mod answer;
 pub mod answers;
 pub mod ask;

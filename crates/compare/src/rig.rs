@@ -1,18 +1,20 @@
-//! The live rig's own delay: what a network of this process takes that consists of nothing.
+//! Measures the live rig's own delay: the time that packets take through an otherwise empty network of this process.
 use std::fmt;
 use std::time::Duration;
 use weir_emulator::{Cancel, Options};
 use weir_scenario::Scenario;
 
-/// Switches of it at most.
+/// Most switches of the measured network.
 const MOST_SWITCHES: usize = 16;
-/// How long its links hold packets if the scenario's do: as long as those of a data centre.
+/// Delay of its links if the scenario's links have delays: typical of a data centre.
 const HELD: Duration = Duration::from_micros(100);
-/// Links that hold packets for longer let who holds them sleep.
+/// Link delay above which the thread that holds the packets sleeps.
 const AWAKE: Duration = Duration::from_micros(30);
 
-/// Two hosts at the ends of a row of switches, and a link that holds packets if the scenario has such. Where switches are as many as cores they do not look for packets
-/// between pings, so the row is as long then. Pings are as far apart as those of most scenarios, so that everybody sleeps in between.
+/// Network for the measurement: two hosts at the ends of a row of switches, and a link that delays packets if the
+/// scenario has such links. If the scenario has as many switches as there are cores, switches do not poll between
+/// pings, so the row is as long as there are cores. Pings are far enough apart for all threads to sleep in between,
+/// as in most scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Nothing {
     switches: usize,
@@ -43,35 +45,36 @@ impl Nothing {
         text + "[[traffic]]\nkind = \"ping\"\nfrom = \"a\"\nto = \"b\"\ncount = 60\ninterval = \"20ms\"\n"
     }
 
-    /// Threads that a ping wakes: the switches', the receiver's and whoever holds it, there and back.
+    /// Returns the number of threads that a ping wakes: the switches', the receiver's, and the one that delays it,
+    /// there and back.
     fn wake_ups(self) -> u32 {
         let switches = u32::try_from(self.switches).unwrap_or(u32::MAX);
         2 * (switches + 1 + u32::from(!self.held.is_zero()))
     }
 }
 
-/// What was measured.
+/// Result of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rig {
     nothing: Nothing,
-    /// What a ping takes beyond the delay of its links.
+    /// Round trip of a ping without the delay of its links.
     round_trip: Duration,
 }
 
 impl Rig {
-    /// Measures one like the scenario's, in about a second. None if no ping came back.
+    /// Measures a network like the scenario's, in about a second. Returns `None` if no ping was answered.
     pub(crate) fn measure(like: &Scenario, cancel: &Cancel) -> Option<Rig> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let nothing = Nothing::like(like, cores);
         let scenario = Scenario::parse(&nothing.scenario(), "nothing.toml").ok()?;
         let options = Options { cancel: cancel.clone(), ..Options::default() };
         let result = weir_emulator::run(&scenario, &options, &mut |_| ()).ok()?;
-        // The median: the first ping waits for addresses, and others of the machine hold up some.
+        // Uses the median because the first ping waits for address resolution, and the machine delays some others.
         let found = Duration::from_secs_f64(result.traffic.first()?.rtt?.p50_us.max(0.0) / 1e6);
         Some(Rig { nothing, round_trip: found.saturating_sub(2 * nothing.held) })
     }
 
-    /// How long one thread takes to wake up.
+    /// Returns the time that one thread takes to wake up.
     pub(crate) fn wake_up(self) -> Duration {
         self.round_trip / self.nothing.wake_ups()
     }

@@ -1,4 +1,4 @@
-//! Differences over all flows.
+//! Sums up differences over all flows.
 use crate::answer::{Answer, Metric, Part, Status};
 use crate::difference::Difference;
 use crate::verdict::Verdict;
@@ -6,49 +6,49 @@ use serde::Serialize;
 use weir_model::ModelError;
 use weir_model::score::{Averages, Summary};
 
-/// What an answer's differences of one metric come to, over flows.
+/// Score of an answer for a metric, over flows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Score {
-    /// Of what.
+    /// Metric of the score.
     pub metric: Metric,
-    /// Errors of the flows that could be compared: relative (for delays the mean is the MAPE), of shares in points.
+    /// Errors of the flows that could be compared: relative (for delays the mean is the MAPE), in points for shares.
     #[serde(flatten)]
     pub errors: Errors,
-    /// Flows whose difference could be looked at with an interval.
+    /// Number of flows whose difference has an interval.
     pub with_interval: usize,
-    /// Those of them that are inside it.
+    /// Number of these flows that are inside the interval.
     pub inside: usize,
     /// Mean of |ln(found / reference)|.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_log_ratio: Option<f64>,
-    /// Flows of the reference with a figure here for which this answer has none since there is no steady state.
+    /// Number of the reference's flows with this metric for which the answer has no steady state.
     pub unstable: usize,
-    /// Those that it does not answer for other reasons.
+    /// Number of such flows that it does not answer for other reasons.
     pub not_answered: usize,
-    /// The flow with the largest error.
+    /// Name of the flow with the largest error.
     pub worst: String,
-    /// What that comes to.
+    /// Verdict on the differences.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
 
-/// A list of errors in short.
+/// Summary of a list of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Errors {
-    /// How many.
+    /// Number of errors.
     pub valid: usize,
-    /// Their mean.
+    /// Mean of the errors.
     pub mean: f64,
-    /// The middle one.
+    /// Median of the errors.
     pub median: f64,
-    /// The one that 95 % do not exceed.
+    /// 95th percentile of the errors.
     pub p95: f64,
-    /// The largest.
+    /// Largest of the errors.
     pub max: f64,
 }
 
 impl Errors {
-    /// A list in short; none of none.
+    /// Sums up finite errors; `None` without any.
     pub fn of(errors: impl IntoIterator<Item = f64>) -> Option<Errors> {
         let known: Vec<Result<f64, ModelError>> =
             errors.into_iter().filter(|error| error.is_finite()).map(Ok).collect();
@@ -58,7 +58,7 @@ impl Errors {
     }
 }
 
-/// The scores of an answer by metric, in the order of tables; metrics that no flow has in common are left out.
+/// Returns the scores of an answer by metric, in the order of tables. Metrics without a common flow are left out.
 pub(crate) fn score(reference: &Answer, answer: &Answer, differences: &[Difference]) -> Vec<Score> {
     Metric::ALL.into_iter().filter_map(|metric| of_metric(metric, reference, answer, differences)).collect()
 }
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(Errors::of([]), None);
     }
 
-    /// Flow `n` of an answer; none is unstable.
+    /// Returns an answer with flows of these mean delays; `None` is an unstable flow.
     fn answer(verb: Verb, means: [Option<Figure>; 4]) -> Answer {
         let row = |(place, mean): (usize, Option<Figure>)| {
             let mut row = Row::new(Part::Flow, format!("f{place}"));

@@ -1,43 +1,44 @@
-//! Differences in words.
+//! Verdicts on differences, in words.
 use crate::difference::Difference;
 use serde::Serialize;
 use std::fmt;
 
-/// What a difference comes to.
+/// Verdict on a difference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "verdict", content = "detail", rename_all = "snake_case")]
 pub enum Verdict {
-    /// No difference.
+    /// Equal to the reference.
     Equal,
-    /// Not farther than the 95 % intervals allow.
+    /// Within the 95 % interval.
     Inside,
-    /// The same, but that says little: half the width of the intervals is this share of the reference, or so many points.
+    /// Within the 95 % interval, which is too wide to say much: half its width is this share of the reference, or
+    /// this many points.
     Unsure(f64),
     /// Within this share of the reference, one of [`STEPS`].
     Within(f64),
-    /// Farther off than the last of them: by this share of the reference.
+    /// Beyond the last of [`STEPS`], by this share of the reference.
     Wrong(f64),
-    /// Farther off than that, too: by this factor, too large or too small.
+    /// Beyond the last of [`STEPS`], too large or too small by this factor.
     Factor(f64),
-    /// A share within so many points (1.0 is all), one of [`POINTS`].
+    /// Share within so many points (1.0 is all), one of [`POINTS`].
     WithinPoints(f64),
-    /// A share farther off than the last of them.
+    /// Share beyond the last of [`POINTS`], by so many points.
     WrongPoints(f64),
-    /// There is nothing to compare with: why.
+    /// Not comparable, for this reason.
     NotComparable(String),
 }
 
-/// Limits of relative differences. The last is how far models of queues are usually asked to be right.
+/// Limits of relative differences. The last is the accuracy usually required of models of queues.
 pub const STEPS: [f64; 5] = [0.01, 0.02, 0.05, 0.1, 0.2];
-/// Limits of differences of shares.
+/// Limits of differences of shares, in points (1.0 is all).
 pub const POINTS: [f64; 4] = [0.001, 0.005, 0.01, 0.02];
-/// What is farther beyond a limit than this share of it is beyond it: what is less is rounding.
+/// Share of a limit by which it may be exceeded, to allow for rounding.
 const EQUAL: f64 = 1e-9;
-/// From this ratio on, factors are easier read than shares.
+/// Ratio from which on a factor is easier to read than a share.
 const FACTOR: f64 = 3.0;
 
 impl Verdict {
-    /// What a difference comes to.
+    /// Returns the verdict on a difference.
     pub fn of(difference: &Difference) -> Verdict {
         #[expect(clippy::float_cmp, reason = "equal is equal")]
         if difference.reference.value == difference.found.value {
@@ -53,7 +54,8 @@ impl Verdict {
         }
     }
 
-    /// What an error, as [`Difference::error`] has it, comes to; `log_ratio` as [`Difference::log_ratio`].
+    /// Returns the verdict on an error in the unit of [`Difference::error`]; `log_ratio` is that of
+    /// [`Difference::log_ratio`].
     pub fn of_error(error: f64, log_ratio: Option<f64>, is_share: bool) -> Verdict {
         let factor = log_ratio.map(f64::exp).filter(|factor| *factor >= FACTOR && factor.is_finite());
         let first = |steps: &[f64]| steps.iter().copied().find(|step| error <= step * (1.0 + EQUAL));
@@ -65,12 +67,12 @@ impl Verdict {
         }
     }
 
-    /// Whether it is as right as can be asked for; what is unsure is not.
+    /// Returns true if the verdict is as good as can be required. [`Verdict::Unsure`] is not.
     pub fn is_right(&self) -> bool {
         matches!(self, Verdict::Equal | Verdict::Inside | Verdict::Within(_) | Verdict::WithinPoints(_))
     }
 
-    /// Whether it is wrong; what cannot be compared is neither.
+    /// Returns true if the verdict is wrong. [`Verdict::NotComparable`] is neither right nor wrong.
     pub fn is_wrong(&self) -> bool {
         matches!(self, Verdict::Wrong(_) | Verdict::Factor(_) | Verdict::WrongPoints(_))
     }

@@ -1,4 +1,4 @@
-//! Flows of several packets: who asks the controller, by formulas and by simulated stations.
+//! Compares formulas and simulated stations for flows of several packets, of which some ask the controller.
 use std::convert::Infallible;
 use weir_predict::{Settings, Status, predict};
 use weir_scenario::Scenario;
@@ -7,7 +7,8 @@ use weir_sim::stations::{plan, run};
 use weir_sim::stats::Confidence;
 use weir_sim::{Plan, Watch, replicate};
 
-/// How far formulas may be off, beside the simulation's own interval: what comes to the controller comes in groups, of which they know nothing.
+/// Tolerance for formulas, in addition to the simulation's own interval. Formulas do not know that packets reach the
+/// controller in groups.
 const WITHIN: f64 = 0.02;
 
 fn scenario(controller: &str, timing: &str, traffic: &str) -> Scenario {
@@ -34,9 +35,9 @@ fn as_many_ask_as_formulas_say() {
     for (controller, timing, traffic) in [
         (exponential, "", "rate = 150\nflow_packets = 5\nflows = 3"),
         (exponential, "", "rate = 300\nflow_packets = 10\nflows = 10"),
-        // A set-up time that hardly varies: nearly the constant one's formula.
+        // A set-up time that hardly varies is nearly that of the formula for a constant one.
         ("service = '1ns'\ndelay = '10ms'", "", "rate = 200\nflow_packets = 4\nflows = 2"),
-        // A control path as measured, of which most is not the bottleneck.
+        // A measured control path, most of whose delay is not the bottleneck.
         (
             "app = 'learning'",
             "control = { delay = '19.06ms', capacity = 70, scv = 0.5 }",
@@ -51,7 +52,7 @@ fn as_many_ask_as_formulas_say() {
         let (mean, found) = (formulas.flows[0].delay.unwrap().mean_s, simulation.flows[0].all.mean_s.unwrap());
         let own = found.half_width.unwrap();
         assert!((mean - found.mean).abs() < 0.1 * found.mean + own, "{traffic}: {mean}, simulated {found:?}");
-        // where all that comes is more than is served, a second state is possible
+        // A second state is possible if the rate of all packets exceeds the service rate.
         let kinds: Vec<_> = formulas.warnings.iter().map(|warning| warning.kind).collect();
         assert_eq!(kinds, if traffic.contains("rate = 300") { vec!["METASTABLE"] } else { vec![] }, "{traffic}");
     }

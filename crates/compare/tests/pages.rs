@@ -1,10 +1,10 @@
-//! Pages are well formed, load nothing, and say what has no steady state.
+//! Tests that pages are well formed, load no other files, and name what has no steady state.
 use weir_compare::page::{self, Point};
 use weir_compare::{
     Answer, Answerer, Board, Comparison, Entry, Figure, Metric, Outcome, Part, Row, State, Status, Verb,
 };
 
-/// A flow of this mean delay in milliseconds; none is unstable.
+/// Returns a flow of this mean delay in milliseconds; `None` is an unstable flow.
 fn row(name: &str, mean_ms: Option<f64>) -> Row {
     let mut row = Row::new(Part::Flow, name);
     let Some(mean_ms) = mean_ms else {

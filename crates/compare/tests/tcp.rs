@@ -1,10 +1,11 @@
-//! TCP connections from their start to their end, by formulas and packet by packet in virtual time.
+//! Compares formulas and the simulation packet by packet for TCP connections from start to end.
 use weir_predict::{Settings, Status, predict};
 use weir_scenario::Scenario;
 use weir_sim::Watch;
 use weir_sim::network::simulate;
 
-/// A connection over a line, after pings that tell hosts each other's addresses; beside it datagrams that take three quarters of the line, if asked for.
+/// Returns a scenario with a connection over a line, after pings that resolve the hosts' addresses. `beside` adds
+/// datagrams that take three quarters of the line.
 fn scenario(mbit: u32, delay: &str, buffer: &str, duration: &str, beside: bool) -> Scenario {
     let host = |name: char, switch: char| {
         format!("[[host]]\nname = '{name}'\nswitch = '{switch}'\nip = '10.0.0.{}/24'\n", u32::from(name))
@@ -25,7 +26,7 @@ fn scenario(mbit: u32, delay: &str, buffer: &str, duration: &str, beside: bool) 
     Scenario::parse(&text, "tcp.toml").unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Payload bits a second, by formulas and in virtual time.
+/// Returns the payload rate in bit/s, by formulas and in virtual time.
 fn rates(scenario: &Scenario) -> (f64, f64) {
     let formulas = predict(scenario, &Settings::default()).unwrap();
     let flow = formulas.flows.iter().find(|flow| flow.kind == "tcp").unwrap();
@@ -39,17 +40,17 @@ fn rates(scenario: &Scenario) -> (f64, f64) {
 fn connections_get_what_virtual_time_gives_them() {
     let mut off: Vec<f64> = Vec::new();
     for (mbit, delay, buffer, duration, beside) in [
-        // the start is all there is
+        // Slow start is the whole connection.
         (50, "40ms", "256kB", "500ms", false),
         (10, "40ms", "64kB", "2s", false),
-        // the window, the line
+        // Limited by the window, then by the line.
         (50, "10ms", "64kB", "10s", false),
         (10, "10ms", "256kB", "10s", false),
         (200, "1ms", "64kB", "2s", false),
-        // slow start's bursts overflow the buffer
+        // Bursts of slow start overflow the buffer.
         (50, "10ms", "16kB", "2s", false),
         (10, "40ms", "16kB", "2s", false),
-        // what others leave
+        // Limited by the rate that other traffic leaves.
         (10, "1ms", "64kB", "2s", true),
         (10, "10ms", "64kB", "2s", true),
         (10, "40ms", "64kB", "10s", true),
@@ -74,7 +75,7 @@ fn a_short_connection_over_a_full_line_waits_for_its_timer() {
     let formulas = predict(&scenario, &Settings::default()).unwrap();
     let tcp = formulas.flows.iter().find(|flow| flow.kind == "tcp").unwrap();
     assert!(tcp.notes.iter().any(|note| note.contains("waits 1 time") || note.contains("waits 2 times")), "{tcp:?}");
-    // Most datagrams find the buffer empty while it does.
+    // Most datagrams find the buffer empty during the wait.
     let udp = formulas.flows.iter().find(|flow| flow.kind == "udp").unwrap().delay.unwrap();
     assert!(udp.p50_s < 0.014 && udp.p99_s > 0.02, "{udp:?}");
 }
