@@ -112,7 +112,7 @@ pub enum OpenFlow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailMode {
-    /// Flow entries stay in force; table misses are not forwarded.
+    /// Only the existing flow entries forward packets.
     Secure,
     /// The switch forwards like a learning bridge.
     Standalone,

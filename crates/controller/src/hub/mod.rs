@@ -24,7 +24,7 @@ pub use types::{Counters, Snapshot, SwitchEvent, SwitchInfo};
 /// Callback for events of switches. It is called while the hub is locked, so it must be quick and must not call the
 /// hub.
 pub type Observer = Box<dyn FnMut(&SwitchEvent) + Send>;
-/// Callback for output on a connection that its owner does not expect.
+/// Callback called when a connection gets output while another connection is handled, or is ended by the hub.
 pub type Wake = Box<dyn Fn() + Send>;
 
 /// Sessions of all connections, and the application.
@@ -78,8 +78,7 @@ impl Hub {
         }
     }
 
-    /// Adds a connection of a switch from `peer`. It has output at once: the hello. `wake` is called on output that
-    /// the owner does not expect.
+    /// Adds a connection of a switch from `peer`. It has output at once: the hello. See [`Wake`] for `wake`.
     ///
     /// # Errors
     /// [`TooMany`]; the caller has to close the connection.
@@ -280,8 +279,8 @@ impl Hub {
         }
     }
 
-    /// Sends the application's messages. Wakes the owners of their connections but `current`, whose owner looks for
-    /// output anyway.
+    /// Sends the application's messages. Calls [`Wake`] for each connection with a message except `current`, because
+    /// the caller looks for output of `current` anyway.
     fn dispatch(&mut self, current: ConnectionId) {
         let auxiliary_of = self.connections.get(&current).and_then(|connection| connection.auxiliary);
         for (main, mut message) in std::mem::take(&mut self.outbox) {

@@ -37,7 +37,7 @@ pub struct ControllerConfig {
     pub mastership: Mastership,
     /// Most connections at a time; further ones are refused.
     pub max_connections: usize,
-    /// Callback for events of switches, called from the controller's thread or from [`Controller::set_mastership`].
+    /// Callback for events of switches, called on the controller's thread.
     pub observer: Option<Observer>,
 }
 

@@ -3,8 +3,8 @@
 //!
 //! Hosts are the labs' network stacks, links and queues are those of live ports, and switches are
 //! [`weir_datapath::Datapath`] behind real control sessions. Events replace a lab's threads. A frame takes only the
-//! time of its links, a control message only [`Settings::control_delay`], and a sleeping thread only
-//! [`Settings::wake_up`] to begin. A scenario therefore gives an identical result every time.
+//! time of its links, a control message takes only [`Settings::control_delay`], and waking a thread takes only
+//! [`Settings::wake_up`]. A scenario therefore gives an identical result every time.
 mod control;
 mod cuts;
 mod switch;
