@@ -1,10 +1,13 @@
-//! Which commands the switch carries out together: how near they must be to each other, and how many at most.
+//! Finds how a switch batches commands: how long it waits for a further command, and how many commands fill a batch.
 //!
-//! Two commands are sent, one later than the other. If the switch waits for more before it begins, the *first* one is done later, by as much as the second
-//! comes later: that ends where it does not wait so long. And a burst that fills a batch is not waited for: its first command is done sooner than one of a burst with one command less.
+//! Two commands are sent, the second some time after the first. A switch that waits for more commands carries out the
+//! *first* command later by that time. The time-out is the longest distance for which this happens. A burst that
+//! fills a batch is carried out without waiting: its first command is done earlier than that of a burst with one
+//! command less.
 //!
-//! On a switch whose changes take effect together, the first of two commands shows when both are carried out, whether it waits or not: so it is compared with the first of two
-//! that come at once. And what chance does to a command alone is no waiting.
+//! On a switch whose changes take effect together, the first of two commands shows only when both are carried out. So
+//! it is compared with the first of two commands sent at once. Delays within the noise of a single command do not
+//! count as waiting.
 use crate::bench::{Bench, Change, Sign, Watch};
 use crate::levels::alike;
 use crate::rules::Rule;
@@ -16,29 +19,29 @@ use weir_model::switch::batch::Batching;
 
 /// Runs of each case.
 const RUNS: u32 = 5;
-/// Runs that say what chance does.
+/// Runs of a single command, from which the noise is estimated.
 const CHANCE_RUNS: u32 = 9;
-/// Times between commands that are tried at most.
+/// Longest time between two commands that is tried.
 const LONGEST: Duration = Duration::from_secs(1);
-/// How near the time-out is looked for: a share of itself.
+/// Precision of the time-out, as a share of it.
 const PRECISION: f64 = 0.01;
-/// What noise leaves between the time-out and the time of a command that waits for it.
+/// Allowance for noise, as a factor: a command alone that takes less than the time-out by this factor did not wait.
 const SLACK: f64 = 1.2;
-/// Shortest time-out that is looked for.
+/// Shortest time-out that is searched for.
 const SHORTEST: Duration = Duration::from_micros(100);
 
-/// What was found.
+/// Batching found in a switch, with notes.
 #[derive(serde::Serialize, serde::Deserialize, Debug, Clone, PartialEq)]
 pub struct Found {
-    /// The batches.
+    /// Batching as the model describes it.
     pub batching: Batching,
-    /// What holds the time-out, in seconds.
+    /// Interval that contains the time-out, in seconds; none without batches.
     pub timeout_s: Option<[f64; 2]>,
-    /// What to know about it.
+    /// Remarks for the user.
     pub notes: Vec<String>,
 }
 
-/// Finds time-out and size of batches, by halving.
+/// Finds the time-out and the size of batches by halving intervals.
 pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> Result<Found, ProfilerError> {
     bench.during = "looking for batches".to_owned();
     bench.clear()?;
@@ -53,7 +56,7 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
     let Some((low, high)) = look.timeout(alone, alone.max(together), blur)? else { return Ok(found) };
     let timeout = (low + high) / 2;
     if alone.mul_f64(SLACK) < low {
-        // A switch that waits so long for more lets a command that is alone wait as long, too.
+        // A switch that waits this long for more commands makes a single command wait as long.
         let text = format!(
             "batching: none: {alone:?} for a command alone is less than the {timeout:?} that seemed to be waited for more"
         );
@@ -69,7 +72,8 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
     Ok(found)
 }
 
-/// When the first of some commands was done, in seconds, and between which times, as far apart as this, packets showed it.
+/// Completion time of a burst's first command, in seconds, and the median width of the bracket that packets give for
+/// it.
 struct Times {
     first: Middle,
     width: Duration,
@@ -88,7 +92,7 @@ struct Look<'e, 'a> {
 }
 
 impl Look<'_, '_> {
-    /// How long it takes until the first of so many commands is done that are sent so far apart: the median of some runs.
+    /// Returns the median time until the first of `commands` commands, sent `apart` from each other, is done.
     fn first_done(&mut self, commands: u32, apart: Duration) -> Result<Duration, ProfilerError> {
         Ok(self.times(commands, apart, RUNS)?.median())
     }
@@ -118,19 +122,21 @@ impl Look<'_, '_> {
         Ok(Times { first: Middle::of(&times)?, width: Duration::from_secs_f64(Middle::of(&widths)?.median) })
     }
 
-    /// Whether the first of two commands waits for the second.
+    /// Returns true if the first of two commands sent `apart` from each other waits for the second: if it is done
+    /// later than `usual` by more than half of `apart`.
     fn waits(&mut self, usual: Duration, apart: Duration) -> Result<bool, ProfilerError> {
         Ok(self.first_done(2, apart)? > usual + apart / 2)
     }
 
-    /// The time-out lies between these two.
+    /// Returns bounds of the time-out; none if the switch does not wait, or if the time-out exceeds [`LONGEST`].
     fn timeout(
         &mut self,
         alone: Duration,
         usual: Duration,
         blur: Duration,
     ) -> Result<Option<(Duration, Duration)>, ProfilerError> {
-        // What is much shorter than a command alone takes, than chance, or than the times between packets cannot be told from it, and does not matter beside it.
+        // A time-out much shorter than a single command's duration, the noise or the packet spacing cannot be
+        // measured, and does not matter.
         let shortest = SHORTEST.max(alone.mul_f64(0.02)).max(blur * 2);
         if !self.waits(usual, shortest)? {
             return Ok(None);
@@ -149,14 +155,15 @@ impl Look<'_, '_> {
         Ok(Some((low, high)))
     }
 
-    /// The smallest burst that is not waited for.
+    /// Returns the size of the smallest burst that fills a batch, up to `batch_max` commands; none if no burst did.
+    /// `first` holds the completion times of a single command and of the first of two.
     fn most(&mut self, first: [Duration; 2], timeout: Duration, batch_max: u32) -> Result<Option<u32>, ProfilerError> {
         let half_s = timeout.as_secs_f64() / 2.0;
         let [alone_s, together_s] = first.map(|time| time.as_secs_f64());
         if together_s < alone_s - half_s {
             return Ok(Some(2));
         }
-        // The largest burst that did not fill a batch, its time, and how much later a command more made it.
+        // Largest burst that did not fill a batch, its time, and the additional time for each further command.
         let (mut low, mut at_s, mut each_s) = (2, together_s, (together_s - alone_s).max(0.0));
         let (mut tried, mut high) = (4.min(batch_max), None);
         while tried > low {

@@ -1,4 +1,5 @@
-//! The switch on the bench: what was put into it, what is known of its levels, and how long it takes until packets show that commands were carried out.
+//! Keeps the state of the switch under test (its entries and what is known of its levels), and sends it commands and
+//! packets.
 mod burst;
 mod learning;
 mod ports;
@@ -23,60 +24,60 @@ use weir_openflow::{Body, Message};
 use weir_timing::Tables;
 use weir_units::Instant;
 
-/// Commands that are sent at once while entries are put in that nobody measures.
+/// Commands sent at once while unmeasured entries are added or deleted.
 const FILL: usize = 64;
 
-/// How long a switch may take at most to delete what a measurement that ended early left in it.
+/// Longest wait for the switch to delete the entries that an aborted measurement left in it.
 const LEAVING: Duration = Duration::from_secs(10);
-/// Packets are late from here on.
+/// Lateness above which a packet counts as sent late.
 const LATE: Duration = Duration::from_micros(500);
 
-/// Something that is done to entries.
+/// A change of flow entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// It is added, its packets go to the second interface.
+    /// Adds an entry; its packets leave by the second interface.
     Add(Rule),
-    /// Its packets go elsewhere from now on.
+    /// Changes where an entry's packets leave.
     Modify(Rule, Way),
-    /// It is deleted.
+    /// Deletes one entry.
     Delete(Rule),
-    /// All entries of a group are.
+    /// Deletes all entries of a group.
     DeleteGroup(u32),
 }
 
-/// Where an entry's packets go.
+/// Output of an entry's packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Out of the second interface.
     On,
-    /// Out of the third; back out of the first if there is none.
+    /// Out of the third interface; back out of the first if there is no third.
     Aside,
 }
 
-/// See the module's page.
+/// Switch under test with the entries and levels known to be in it.
 pub(crate) struct Bench<'a> {
     pub(crate) device: &'a mut dyn Device,
     pub(crate) settings: Settings,
     pub(crate) random: fastrand::Rng,
-    /// Numbers of the switch's ports behind the interfaces.
+    /// Port numbers of the switch behind the interfaces.
     ports: Vec<PortNo>,
-    /// Entries that are there.
+    /// Entries in the switch by number, each with its output.
     rules: BTreeMap<u32, (Rule, Way)>,
-    /// Where they are, once levels are known.
+    /// Levels with the entries in them; none until the levels are known.
     tables: Option<Tables>,
     model: Option<SwitchModel>,
     xid: u32,
     run: u16,
-    /// How long packets take in each level, as far as is known: they are not sent faster through entries.
+    /// Forwarding time of each level, as far as known. Packets to an entry are not sent faster than this.
     forwarding: Vec<Duration>,
-    /// How long the switch is kept by a packet that no entry matches, as far as is known.
+    /// Time that a packet without a matching entry occupies the switch, as far as known.
     missing: Duration,
-    /// Packets that were to be sent at a time, and those that were late.
+    /// Number of packets sent, and number of those sent late.
     sent: [u64; 2],
-    /// Whether nobody wants to know how long it takes: packets are sent seldom then.
+    /// True while completion times do not matter: packets are sent rarely then.
     is_coarse: bool,
     stop: &'a mut dyn FnMut() -> bool,
-    /// What is being done, for messages.
+    /// Current activity, for error messages.
     pub(crate) during: String,
 }
 
@@ -102,29 +103,30 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// What is known of levels from now on; the switch's entries are deleted.
+    /// Sets what is known of the switch's levels from now on, and deletes all its entries.
     pub(crate) fn know(&mut self, model: SwitchModel) -> Result<(), ProfilerError> {
         self.model = Some(model);
         self.clear()
     }
 
-    /// A packet was to be sent at `due`, and is now.
+    /// Counts a packet sent at `now` that was due at `due`.
     fn note_sent(&mut self, due: Instant, now: Instant) {
         self.sent[0] += 1;
         self.sent[1] += u64::from(now.since(due) > LATE);
     }
 
-    /// The share of packets that were sent late: the machine that measures had other things to do.
+    /// Returns the share of packets sent late because the measuring machine was busy.
     pub(crate) fn late_share(&self) -> f64 {
         self.sent[1] as f64 / self.sent[0].max(1) as f64
     }
 
-    /// Where entries are, as far as is known.
+    /// Returns the levels with their entries; none until the levels are known.
     pub(crate) fn tables(&self) -> Option<&Tables> {
         self.tables.as_ref()
     }
 
-    /// Whether packets decide which entries go to the next level: what is watched then changes what happens.
+    /// Returns true if packets decide which entries move to the next level. Watching entries then changes where they
+    /// are.
     pub(crate) fn packets_decide(&self) -> bool {
         let by_packets = |rank: &Rank| matches!(rank.attribute, Attribute::Used | Attribute::Traffic);
         self.model.as_ref().is_some_and(|model| model.levels.len() > 1 && model.policy.0.iter().any(by_packets))
@@ -134,7 +136,7 @@ impl<'a> Bench<'a> {
         self.model.as_ref()
     }
 
-    /// How many entries are there.
+    /// Returns the number of entries in the switch.
     pub(crate) fn entries(&self) -> usize {
         self.rules.len()
     }
@@ -177,24 +179,26 @@ impl<'a> Bench<'a> {
         Message { xid: self.xid, body }
     }
 
-    /// A number for marks that packets under way from before do not have.
+    /// Returns a run number for the marks of the next packets: packets of former runs carry other numbers.
     pub(crate) fn next_run(&mut self) -> u16 {
         self.run = self.run.wrapping_add(1);
         self.run
     }
 
+    /// Returns an error if the user has asked to stop.
+    ///
     /// # Errors
-    /// Someone wants it to end.
+    /// [`ProfilerError::Stopped`] after such a request.
     pub(crate) fn check_stop(&mut self) -> Result<(), ProfilerError> {
         if (self.stop)() { Err(ProfilerError::Stopped) } else { Ok(()) }
     }
 
-    /// What a burst of changes consists of, and what is known afterwards.
+    /// Returns the terms of a burst of changes, and records the changes in the known state.
     fn account(&mut self, changes: &[Change]) -> Terms {
         let together = u32::try_from(changes.len()).unwrap_or(u32::MAX);
         let most = self.model.as_ref().map_or(1, |model| model.batching.most);
         let mut terms = Terms::burst(most > 1 && together < most);
-        // Where commands are carried out one by one, all of them are alone.
+        // Without batching each command is carried out alone.
         let batch = if most > 1 { together } else { 1 };
         for change in changes {
             self.account_one(change, batch, &mut terms);
@@ -234,13 +238,13 @@ impl<'a> Bench<'a> {
         self.rules.retain(|number, _| !gone.contains(number));
     }
 
-    /// Entries of a group that are there.
+    /// Returns the entries of a group that are in the switch.
     pub(crate) fn group(&self, group: u32) -> impl Iterator<Item = Rule> + '_ {
         let first = crate::rules::number(group, 0);
         self.rules.range(first..first + crate::rules::GROUP_ENTRIES).map(|(_, (rule, _))| *rule)
     }
 
-    /// The switch refused it: it is not there.
+    /// Removes an entry from the known state because the switch refused it.
     fn forget(&mut self, rule: &Rule) {
         self.rules.remove(&rule.number);
         if let Some(tables) = &mut self.tables {
@@ -248,7 +252,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Puts entries in; how many of them the switch took before it said that it is full.
+    /// Adds entries, and returns how many the switch accepted before it reported a full table.
     pub(crate) fn fill(&mut self, rules: &[Rule]) -> Result<usize, ProfilerError> {
         if !self.has_channel() {
             self.learn(rules)?;
@@ -267,7 +271,7 @@ impl<'a> Bench<'a> {
         Ok(taken)
     }
 
-    /// Takes entries out, unmeasured.
+    /// Deletes entries without measuring.
     pub(crate) fn take_out(&mut self, rules: &[Rule]) -> Result<(), ProfilerError> {
         for chunk in rules.chunks(FILL) {
             let changes: Vec<Change> = chunk.iter().copied().map(Change::Delete).collect();
@@ -277,7 +281,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// A burst that nobody measures.
+    /// Sends a burst whose completion times do not matter.
     fn coarsely(&mut self, changes: &[Change], watch: Watch) -> Result<Outcome, ProfilerError> {
         self.is_coarse = true;
         let outcome = self.burst(changes, &[], &[watch]);
@@ -285,7 +289,7 @@ impl<'a> Bench<'a> {
         outcome
     }
 
-    /// Deletes all entries, whosever they are.
+    /// Deletes all entries of the switch, including those of others.
     pub(crate) fn clear(&mut self) -> Result<(), ProfilerError> {
         if !self.has_channel() {
             self.rules.clear();
@@ -303,7 +307,8 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Leaves no entries behind, whatever ended the measurement: tells the switch to delete them, and waits a while for it to say that it has.
+    /// Deletes all entries after a measurement that failed: waits a limited time for the switch to confirm, and
+    /// ignores errors.
     pub(crate) fn leave(&mut self) {
         let delete = self.message(Body::FlowMod(FlowMod::delete_all()));
         let barrier = self.message(Body::BarrierRequest);
@@ -316,20 +321,21 @@ impl<'a> Bench<'a> {
             match self.device.wait(until) {
                 Ok(Some(Seen::Message { message, .. })) if message.xid == xid => return,
                 Ok(_) => {}
-                // There is nobody left to tell.
+                // The channel has ended: no confirmation can come.
                 Err(_) => return,
             }
         }
     }
 
-    /// Sends a barrier request; how long its answer takes.
+    /// Sends a barrier request, and returns the time until its reply.
     pub(crate) fn barrier(&mut self) -> Result<Duration, ProfilerError> {
         let started = self.device.now();
         let (at, _) = self.ask(Body::BarrierRequest, "barrier reply")?;
         Ok(at.since(started))
     }
 
-    /// Sends a request and waits for its answer; other things that come are passed over.
+    /// Sends a request and waits for its reply; discards all other messages and frames meanwhile. `what` names the
+    /// reply in errors.
     pub(crate) fn ask(&mut self, body: Body, what: &str) -> Result<(Instant, Body), ProfilerError> {
         let message = self.message(body);
         let xid = message.xid;
@@ -355,7 +361,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Lets time pass; what comes meanwhile is passed over.
+    /// Waits for `time`; discards messages and frames meanwhile.
     pub(crate) fn rest(&mut self, time: Duration) -> Result<(), ProfilerError> {
         let until = self.device.now() + time;
         while self.device.now() < until {

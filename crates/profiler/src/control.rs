@@ -1,4 +1,5 @@
-//! The control plane's grid: adding, modifying and deleting, by order of priorities, entries that are there and commands at once (Cheng 2015, section 4.1).
+//! Measures the control plane's grid: adding, modifying and deleting, by order of priorities, number of entries
+//! present and number of commands sent at once (Cheng 2015, section 4.1).
 use crate::bench::{Bench, Change, Outcome, Sign, Watch, Way};
 use crate::rules::{GROUP_ENTRIES, Rule, number};
 use crate::store::{Row, Store};
@@ -8,65 +9,66 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use weir_profile::MatchKind;
 
-/// Groups of entries that are there, that are added, and that one command deletes.
+/// Groups of entries: present before a burst, added by a burst, and deleted by one command.
 const THERE: u32 = 1;
 const ADDED: u32 = 100;
 const DELETED: u32 = 200;
-/// Rising priorities begin here, falling ones at the other end; 500 and below may have uses of their own in a switch.
+/// Rising priorities start at the lower end, falling ones at the upper end; switches may reserve 500 and below.
 const LOWEST: u16 = 501;
 const HIGHEST: u16 = 65_000;
 const MIDDLE: u16 = 32_000;
-/// How often a burst is measured that was blurred each time, since who measures was away.
+/// Most attempts at a burst whose time was blurred because the measuring machine was busy.
 const ATTEMPTS: u32 = 3;
-/// Places in each level up to which entries are measured at least.
+/// Fewest numbers of entries that are measured in each level.
 const PLACES: u64 = 3;
 
-/// What was timed.
+/// Kind of commands in a timed burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
-    /// Entries were added.
+    /// Adds entries, each by a command.
     Add,
-    /// Entries were modified, each by a command.
+    /// Modifies entries, each by a command.
     Modify,
-    /// Entries were deleted, each by a command.
+    /// Deletes entries, each by a command.
     Delete,
-    /// Entries were deleted by one command.
+    /// Deletes several entries by one command.
     DeleteMany,
 }
 
-/// A burst that was timed.
+/// Burst that was timed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timed {
-    /// What it does.
+    /// Kind of its commands.
     pub command: Command,
-    /// In which order of priorities entries are there and come.
+    /// Order of priorities of the entries present and added.
     pub priorities: Priorities,
-    /// Entries of the grid that were there.
+    /// Number of the grid's entries present.
     pub entries: u64,
-    /// Commands of the burst; for [`Command::DeleteMany`], entries that it deletes.
+    /// Number of commands; for [`Command::DeleteMany`], number of entries that the command deletes.
     pub batch: u32,
-    /// Which of several, from 0.
+    /// Index of the repetition, from 0.
     pub run: u32,
-    /// It was done later than this after it was sent, in seconds.
+    /// Lower bound of the time from sending to completion, in seconds.
     pub low_s: f64,
-    /// And no later than this.
+    /// Upper bound of that time, in seconds.
     pub high_s: f64,
-    /// When the barrier behind it was answered.
+    /// Time from sending to the barrier's reply, in seconds.
     pub barrier_s: f64,
-    /// Whether commands were done in another order than they were sent, for certain.
+    /// True if commands were certainly carried out in another order than they were sent.
     pub reordered: bool,
-    /// What it consists of.
+    /// Cost terms of the burst.
     pub terms: Terms,
 }
 
 impl Timed {
-    /// When it was done, in seconds after it was sent.
+    /// Returns the time from sending to completion, in seconds: the middle of the bracket.
     pub fn seconds(&self) -> f64 {
         (self.low_s + self.high_s) / 2.0
     }
 
-    /// How much later the barrier was answered than the burst was done; below 0: before.
+    /// Returns the time from the burst's completion to the barrier's reply, in seconds; negative if the reply came
+    /// first.
     pub fn lag_s(&self) -> f64 {
         self.barrier_s - self.seconds()
     }
@@ -89,7 +91,7 @@ impl Timed {
     }
 }
 
-/// A cell of the grid.
+/// Cell of the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Case {
     command: Command,
@@ -99,25 +101,26 @@ struct Case {
     run: u32,
 }
 
-/// The grid under way.
+/// Measurement of the grid in progress.
 struct Measuring<'e, 'a> {
     bench: &'e mut Bench<'a>,
     grid: &'e Grid,
     store: &'e mut Store,
     progress: &'e mut Progress<'a>,
-    /// How many entries there is room for in all.
+    /// Number of entries the switch has room for.
     room: u64,
     done: BTreeSet<Case>,
     timed: Vec<Timed>,
-    /// The next number of an entry that is added.
+    /// Next number of an added entry.
     next: u32,
-    /// Blurred bursts are kept as well.
+    /// True if blurred bursts are kept too: in the last attempt.
     keeps_blurred: bool,
-    /// One was not kept.
+    /// True if a burst was blurred and not kept.
     was_blurred: bool,
 }
 
-/// Measures the grid but for what was measured before; all of it, or what was measured when it was stopped, with why.
+/// Measures the cells of the grid that the store does not have. Returns all bursts, also those from the store, and
+/// the error that ended the measurement, if any.
 pub(crate) fn measure<'a>(
     bench: &mut Bench<'a>,
     grid: &Grid,
@@ -137,8 +140,8 @@ pub(crate) fn measure<'a>(
     (measuring.timed, ended)
 }
 
-/// Numbers of entries in rising order: those of the grid that `least` more have room beside, and for each level that fewer than [`PLACES`] of them fill to somewhere,
-/// that many more, up to `most`.
+/// Returns rising numbers of present entries: the grid's, as far as `least` more entries fit in `room`, plus
+/// [`PLACES`] numbers for each level that fewer than [`PLACES`] of them end in, up to `most`.
 fn beside(grid: &[u32], sizes: &[Option<u64>], least: u64, room: u64, most: u64) -> Vec<u32> {
     let mut entries: BTreeSet<u64> = grid
         .iter()
@@ -187,13 +190,14 @@ impl Measuring<'_, '_> {
         Ok(())
     }
 
-    /// Bursts that there is room for beside so many entries.
+    /// Returns the burst sizes for which there is room beside `entries` entries.
     fn batches(&self, entries: u32) -> impl Iterator<Item = u32> {
         let room = self.room;
         self.grid.batches.iter().copied().filter(move |batch| u64::from(entries) + u64::from(*batch) <= room)
     }
 
-    /// Entries of the grid that there is room beside, and some more in levels that have few of these: each level is to show what it costs.
+    /// Returns the numbers of present entries to measure: the grid's as far as there is room, and more in levels with
+    /// few of them, so that each level shows its costs.
     fn beside(&self) -> Vec<u32> {
         let least = self.grid.batches.first().copied().unwrap_or(1).into();
         let most = self.room.min(self.grid.entries_max.into());
@@ -202,7 +206,7 @@ impl Measuring<'_, '_> {
         beside(&self.grid.entries, &sizes, least, self.room, most)
     }
 
-    /// One command deletes so many entries.
+    /// Times single commands that delete several entries.
     fn deletions(&mut self, priorities: Priorities) -> Result<(), ProfilerError> {
         let (grid, room) = (self.grid, self.room);
         for matching in grid.deletions.iter().filter(|matching| u64::from(**matching) <= room) {
@@ -225,7 +229,7 @@ impl Measuring<'_, '_> {
         Ok(())
     }
 
-    /// Entries of an order: `from` are there before them.
+    /// Returns `count` entries with the given order of priorities, to follow `from` entries already present.
     fn rules(&mut self, group: u32, priorities: Priorities, from: u32, count: u32) -> Vec<Rule> {
         (0..count)
             .map(|at| {
@@ -241,7 +245,7 @@ impl Measuring<'_, '_> {
             .collect()
     }
 
-    /// All commands beside so many entries.
+    /// Times all bursts beside `entries` entries.
     fn with_entries(&mut self, priorities: Priorities, entries: u32) -> Result<(), ProfilerError> {
         let grid = self.grid;
         let batches: Vec<u32> = self.batches(entries).collect();
@@ -276,7 +280,7 @@ impl Measuring<'_, '_> {
         Ok(())
     }
 
-    /// Sees to it that so many entries are there, and that no level but the last has room where entries have gone.
+    /// Adds entries until `entries` are present.
     fn there(&mut self, priorities: Priorities, entries: u32) -> Result<(), ProfilerError> {
         let are = u32::try_from(self.bench.entries()).unwrap_or(u32::MAX);
         if are < entries {
@@ -306,25 +310,26 @@ impl Measuring<'_, '_> {
         self.keep(case, outcome)
     }
 
-    /// Adds entries and deletes them again, each by a command.
+    /// Times adding entries and then deleting them, each by a command.
     fn add_and_delete(&mut self, add: Case, delete: Case) -> Result<(), ProfilerError> {
         if self.done.contains(&add) && self.done.contains(&delete) {
             return Ok(());
         }
         if self.bench.entries() as u64 + u64::from(add.batch) > self.room {
-            // Refilling has used up what there was beside the entries of the grid.
+            // Refilling has used up the room beside the grid's entries: start again.
             self.bench.clear()?;
             self.there(add.priorities, add.entries)?;
         }
         let from = u32::try_from(self.bench.entries()).unwrap_or(u32::MAX);
         let mut rules = self.rules(ADDED, add.priorities, from, add.batch);
         for rule in &mut rules {
-            // Each has a number of its own, so that nothing is left of those before it.
+            // Each entry has a number of its own, so that no packets of former entries match it.
             rule.number = number(ADDED, self.next);
             self.next = (self.next + 1) % GROUP_ENTRIES;
         }
         let changes: Vec<Change> = rules.iter().copied().map(Change::Add).collect();
-        // Where packets decide who goes, those of one entry of the burst must not decide about the next: only the last is watched.
+        // If packets decide which entry moves, packets to one entry of the burst would change the place of the next:
+        // watch only the last one.
         let first_watched = if self.bench.packets_decide() { rules.len().saturating_sub(1) } else { 0 };
         let watches: Vec<Watch> = rules
             .iter()
@@ -355,7 +360,8 @@ impl Measuring<'_, '_> {
         self.refill(add.priorities)
     }
 
-    /// Where newcomers have put others out, their going leaves room in the upper levels, where the next ones would go: it is filled again.
+    /// Fills free room in the upper levels again. Deleting entries that had displaced others leaves room there, into
+    /// which the next entries would be inserted.
     fn refill(&mut self, priorities: Priorities) -> Result<(), ProfilerError> {
         let (Some(tables), Some(model)) = (self.bench.tables(), self.bench.model()) else { return Ok(()) };
         let below: u64 = tables.occupancy().iter().skip(1).sum();
@@ -374,7 +380,7 @@ impl Measuring<'_, '_> {
         self.bench.fill(&rules).map(drop)
     }
 
-    /// Measures a burst, again if it was blurred.
+    /// Measures a burst, and repeats it while it was blurred, up to [`ATTEMPTS`] times.
     fn until_clear(&mut self, measure: impl Fn(&mut Self) -> Result<(), ProfilerError>) -> Result<(), ProfilerError> {
         for attempt in 1..=ATTEMPTS {
             (self.keeps_blurred, self.was_blurred) = (attempt == ATTEMPTS, false);

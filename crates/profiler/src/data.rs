@@ -1,4 +1,4 @@
-//! The data plane: delays by what entries match, length, entries and times between packets, one factor at a time.
+//! Measures packet delays by match kind, length, number of entries and time between packets, one factor at a time.
 use crate::bench::{Bench, Planned};
 use crate::fit::forwarding::{Case, cases, stairs};
 use crate::levels::PRIORITY;
@@ -10,34 +10,38 @@ use std::time::Duration;
 use weir_model::fit::order::Middle;
 use weir_profile::MatchKind;
 
-/// The group of the entries.
+/// Group of the entries.
 const GROUP: u32 = 5;
-/// Entries whose packets are measured, of those of a level.
+/// Entries of a level whose packets are measured.
 pub(crate) const TESTED: usize = 10;
-/// Each case's packets are sent in so many parts, with the other cases' in between: what disturbs a machine for a while meets a part of them.
+/// Parts in which each case's packets are sent, alternating with the other cases: a temporary disturbance affects
+/// only a part of each.
 const ROUNDS: u32 = 3;
-/// Entries that a level has for these shares of its room, in eighths, beside those of the case that the others differ from.
+/// Numbers of entries measured beside the base case's, in eighths of the level's size (at most of four times
+/// [`ENTRIES`]).
 const EIGHTHS: [u64; 5] = [1, 2, 3, 4, 5];
-/// Entries, and length, of the case that the others differ from.
+/// Number of entries and packet length (bytes) of the base case, from which other cases differ in one factor.
 const ENTRIES: u64 = 500;
 const BYTES: u32 = 128;
-/// What the laws of packets begin at, in microseconds between packets.
+/// Shortest time between packets in the base case, in microseconds.
 const GAP_US: u32 = 100;
-/// How near a time between packets from which on delays differ is looked for, as a share of itself.
+/// Precision to which the time between packets is searched at which delays change, as a share of it.
 const NEAR: f64 = 0.03;
-/// A case whose delays differ so many times as much as those of others mostly do, and by more than this share of themselves, was disturbed: it gets so many times the packets.
+/// A case was disturbed if its delays spread this many times as widely as usual, and by more than this share of their
+/// median. It then gets this many times the packets.
 const BLURRED: f64 = 4.0;
 const BLURRED_SHARE: f64 = 0.02;
 const AGAIN: u32 = 3;
 
-/// A level's delays.
+/// Delays of a level's packets.
 #[derive(Debug, Clone)]
 pub(crate) struct LevelDelays {
     pub(crate) base: Case,
     pub(crate) rows: Vec<DelayRow>,
 }
 
-/// Measures all levels but for cases that were measured before; `made` is what there is, also if it ends before its time.
+/// Measures the cases of all levels that the store does not have. Appends to `made` level by level, also those
+/// measured before an error.
 pub(crate) fn measure(
     bench: &mut Bench<'_>,
     grid: &Grid,
@@ -73,11 +77,12 @@ pub(crate) fn measure(
     Ok(())
 }
 
-/// Packets that come faster than a level forwards would wait for each other.
+/// Returns the base case of a level. The time between packets exceeds the level's delay, so that packets do not wait
+/// for each other.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within bounds, above 0")]
 fn base(level: usize, room: u64, delay_us: f64) -> Case {
     let gap_us = f64::from(GAP_US).max(delay_us * 4.0).min(1e6) as u32;
-    // A third of the entries is of each kind.
+    // Entries are of three kinds, a third each.
     Case { level, kind: MatchKind::L2L3, entries: ENTRIES.min(room - room / 4).max(1), bytes: BYTES, gap_us }
 }
 
@@ -88,7 +93,7 @@ struct Level<'e, 'a, 'p> {
     progress: &'e mut Progress<'p>,
     rows: &'e mut Vec<DelayRow>,
     level: usize,
-    /// Entries of the levels above, which are full.
+    /// Number of entries in the levels above, which are full.
     above: u64,
     room: u64,
     base: Case,
@@ -108,7 +113,7 @@ impl Level<'_, '_, '_> {
         self.cases(&entries.map(|entries| Case { entries: entries.max(3), ..base }))
     }
 
-    /// Measures cases in turn.
+    /// Measures cases alternately, each in [`ROUNDS`] parts.
     fn cases(&mut self, wanted: &[Case]) -> Result<(), ProfilerError> {
         for round in 1..=ROUNDS {
             for case in wanted {
@@ -121,7 +126,8 @@ impl Level<'_, '_, '_> {
         self.blurred(wanted)
     }
 
-    /// Measures cases again that are told much less exactly than most: what disturbs a machine for a moment may disturb most packets of a case, which then hides a step, or makes one.
+    /// Repeats cases whose delays spread much more widely than usual: a short disturbance may affect most packets of
+    /// a case, and so hide a step or feign one.
     fn blurred(&mut self, wanted: &[Case]) -> Result<(), ProfilerError> {
         let found = cases(self.rows, self.level);
         let middles = found.iter().map(|(case, delays)| Ok((*case, Middle::of(delays)?)));
@@ -137,7 +143,7 @@ impl Level<'_, '_, '_> {
         Ok(())
     }
 
-    /// Sees to it that there are delays of so many packets of a case.
+    /// Measures a case until the store has delays of `packets` packets.
     fn case(&mut self, case: Case, packets: u32) -> Result<(), ProfilerError> {
         let before =
             u32::try_from(self.rows.iter().filter(|row| Case::of(row) == Some(case)).count()).unwrap_or(u32::MAX);
@@ -149,7 +155,7 @@ impl Level<'_, '_, '_> {
         let Case { entries, bytes, gap_us, .. } = case;
         self.bench.during = format!("measuring packets of {bytes} bytes, {gap_us} us apart, beside {entries} entries");
         let gap = Duration::from_micros(gap_us.into());
-        // The first ones do not count: the gap before them is another.
+        // The first packets do not count because the time before them differs.
         let warm = 2;
         let rule = |at: u32| rules[at as usize % rules.len()];
         let planned: Vec<Planned> =
@@ -164,7 +170,7 @@ impl Level<'_, '_, '_> {
         self.bench.rest(gap)
     }
 
-    /// Sees to it that the level has so many entries, of all kinds.
+    /// Adjusts the entries so that the level holds `entries` of them, of all kinds.
     fn there(&mut self, entries: u64) -> Result<(), ProfilerError> {
         let wanted = usize::try_from(self.above + entries).unwrap_or(usize::MAX);
         if self.bench.entries() > wanted {
@@ -179,7 +185,7 @@ impl Level<'_, '_, '_> {
         self.bench.refresh()
     }
 
-    /// Some entries of the level; none if it has none of that kind.
+    /// Returns some entries of the level with the given kind; none if it has none.
     fn tested(&self, kind: MatchKind) -> Option<Vec<Rule>> {
         let is_here = |rule: &Rule| {
             let level = self.bench.tables().and_then(|tables| tables.level_of(rule.number.into()));
@@ -189,7 +195,7 @@ impl Level<'_, '_, '_> {
         Some(rules).filter(|rules| !rules.is_empty())
     }
 
-    /// Halves the distances in which delays change with the time between packets.
+    /// Halves the intervals between packet spacings in which delays change.
     fn refine(&mut self) -> Result<(), ProfilerError> {
         let mut before = Vec::new();
         loop {
@@ -220,7 +226,7 @@ impl Level<'_, '_, '_> {
     }
 }
 
-/// A device that learns looks at Ethernet addresses alone; entries are of all kinds.
+/// Returns the entry with index `at`: of each kind in turn, but only Ethernet addresses for a device that learns.
 pub(crate) fn rule(bench: &Bench<'_>, at: usize) -> Rule {
     let kind = if bench.has_channel() { MatchKind::ALL[at % 3] } else { MatchKind::L2 };
     Rule { number: number(GROUP, u32::try_from(at).unwrap_or(u32::MAX)), priority: PRIORITY, kind }

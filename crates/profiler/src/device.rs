@@ -1,55 +1,58 @@
-//! What is measured, as the measuring sees it: messages and frames go in and come out, and time passes.
+//! Defines the interface to a device under test: messages, frames and time.
 use crate::ProfilerError;
 use weir_openflow::{Message, Version};
 use weir_units::Instant;
 
-/// A switch under test: its control channel, the interfaces that lead to its ports, and the time. All times are of one clock.
+/// Device under test: its control channel, the interfaces connected to its ports, and a clock. All times are of this
+/// clock.
 pub trait Device {
-    /// Now.
+    /// Returns the current time.
     fn now(&self) -> Instant;
 
-    /// How many interfaces lead to its ports.
+    /// Returns the number of interfaces connected to the device's ports.
     fn interfaces(&self) -> usize;
 
-    /// The version that its control channel speaks; none if it has no channel: then its data plane alone can be measured.
+    /// Returns the OpenFlow version of the control channel; none without a channel, so that only the data plane can
+    /// be measured.
     fn version(&self) -> Option<Version>;
 
-    /// Sends messages at once, in one piece.
+    /// Sends messages together in one write.
     ///
     /// # Errors
-    /// The channel has ended, or a message cannot be said in its version.
+    /// The channel has ended, or a message cannot be expressed in its version.
     fn send(&mut self, messages: &[Message]) -> Result<(), ProfilerError>;
 
-    /// Sends a frame by an interface, numbered from 0. One that finds no room is lost. When it left, if the interface says so.
+    /// Sends a frame by an interface, numbered from 0. A frame without room is lost. Returns the departure time if
+    /// the interface reports it.
     ///
     /// # Errors
     /// The interface is gone.
     fn transmit(&mut self, interface: usize, frame: &[u8]) -> Result<Option<Instant>, ProfilerError>;
 
-    /// Lets time pass until something comes, at most until `until`.
+    /// Waits until a message or frame arrives, at most until `until`.
     ///
     /// # Errors
     /// The channel has ended, or an interface is gone.
     fn wait(&mut self, until: Instant) -> Result<Option<Seen>, ProfilerError>;
 }
 
-/// Something that came.
+/// Message or frame that arrived.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Seen {
-    /// A message from the switch.
+    /// Message from the switch.
     Message {
-        /// When.
+        /// Arrival time on the device's clock.
         at: Instant,
-        /// What it says.
+        /// Message with its transaction identifier.
         message: Message,
     },
-    /// A frame from one of its ports.
+    /// Frame from a port of the device.
     Frame {
-        /// When.
+        /// Arrival time on the device's clock.
         at: Instant,
-        /// By which interface, from 0.
+        /// Index of the interface, from 0.
         interface: usize,
-        /// Its bytes.
+        /// Bytes of the frame.
         bytes: Vec<u8>,
     },
 }

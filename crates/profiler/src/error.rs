@@ -1,61 +1,61 @@
-//! Why a switch could not be measured.
+//! Defines the errors of a measurement.
 use std::time::Duration;
 use weir_openflow::model::ErrorType;
 
-/// Why a switch could not be measured, or not to the end.
+/// Reason why a device could not be measured, or not completely.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfilerError {
-    /// There is no control channel.
+    /// The control channel cannot be opened.
     #[error("{target}: {problem}")]
     Channel {
-        /// Where it should be.
+        /// Address of the channel.
         target: String,
-        /// What was tried and found.
+        /// Attempt and result.
         problem: String,
     },
     /// The control channel ended.
     #[error("the switch's control channel ended while {during}: {reason}")]
     Ended {
-        /// What was being measured.
+        /// Activity during which it ended.
         during: String,
-        /// Why it ended.
+        /// Reason for the end.
         reason: String,
     },
-    /// The switch did not do something in time.
+    /// The switch did not respond in time.
     #[error("no {what} within {after:?}; a slower switch needs a longer --patience")]
     Silent {
-        /// What was waited for.
+        /// Response that was expected.
         what: String,
-        /// For how long.
+        /// Time for which the response was awaited.
         after: Duration,
     },
-    /// The switch refuses something that measuring needs.
+    /// The switch refused a request that measuring needs.
     #[error("the switch refuses {what}: {error:?}")]
     Refused {
-        /// What.
+        /// Request that was refused.
         what: String,
-        /// Its answer.
+        /// Error the switch sent.
         error: ErrorType,
     },
-    /// Something that was asked for cannot be.
+    /// A requested value or a property of the device is unsuitable.
     #[error("{what}: found {found}, expected {expected}")]
     Wrong {
-        /// What was asked for.
+        /// Name of the value or property.
         what: String,
-        /// What was found.
+        /// Value that was found.
         found: String,
-        /// What would do, and what to do about it.
+        /// Suitable values, and a hint to the remedy.
         expected: String,
     },
-    /// The measurement was stopped; what was measured so far is kept.
+    /// The user stopped the measurement; results so far are kept.
     #[error("stopped")]
     Stopped,
     /// A file of runs cannot be read or written.
     #[error("{path}: {problem}")]
     File {
-        /// Its name.
+        /// Path of the file.
         path: String,
-        /// What is wrong with it.
+        /// Problem with the file.
         problem: String,
     },
     /// The control channel cannot be used.
@@ -64,13 +64,13 @@ pub enum ProfilerError {
     /// An interface cannot be used.
     #[error(transparent)]
     Port(#[from] weir_port::PortError),
-    /// Measurements do not give a parameter.
+    /// The measurements do not determine a parameter.
     #[error(transparent)]
     Model(#[from] weir_model::ModelError),
-    /// A profile cannot be lived up to.
+    /// A profile cannot be emulated.
     #[error(transparent)]
     Timing(#[from] weir_timing::TimingError),
-    /// What was fitted is no profile.
+    /// The fitted parameters do not form a valid profile.
     #[error(transparent)]
     Profile(#[from] weir_profile::ProfileError),
 }
@@ -87,7 +87,7 @@ impl From<weir_client::ClientError> for ProfilerError {
 }
 
 impl ProfilerError {
-    /// The same, with what was being measured when the channel ended.
+    /// Returns the error with `what` as the activity during which the channel ended; other errors are unchanged.
     pub(crate) fn while_doing(self, what: &str) -> ProfilerError {
         match self {
             ProfilerError::Ended { reason, .. } => ProfilerError::Ended { during: what.to_owned(), reason },

@@ -1,4 +1,4 @@
-//! How many levels of tables there are, and for how many entries each has room: Cheng (2015), section 4.2.1.
+//! Finds how many table levels a switch has, and the number of entries each one holds: Cheng (2015), section 4.2.1.
 use crate::bench::Bench;
 use crate::bench::Planned;
 use crate::rules::{Rule, SHORTEST, number};
@@ -9,55 +9,56 @@ use weir_model::fit::groups::Groups;
 use weir_model::fit::table_size::{LEVELS_MAX, TableSize};
 use weir_profile::MatchKind;
 
-/// Levels whose delays are nearer to each other than this factor are not told apart: steps of delay over times between packets look like that, too.
+/// Levels whose delays differ by less than this factor are merged: steps of delay over the time between packets look
+/// alike.
 const APART: f64 = 1.5;
-/// A level holds this share of the entries at least: single packets are late for reasons of their own.
+/// Smallest share of all entries that makes a level: single packets are late for other reasons.
 const SHARE: f64 = 0.02;
-/// And so many: one or two entries may be asked late each time.
+/// Smallest number of entries that makes a level: one or two entries may be late each time.
 const LEAST: usize = 3;
-/// Looks at the entries at most.
+/// Most passes over the entries.
 const LOOKS: usize = 5;
-/// The share of slow entries that are slow in every look, at least, where packets do not move them.
+/// Smallest share of slow entries that are slow in every pass, if packets do not move entries.
 const SAME_LEAST: f64 = 0.6;
-/// The share of packets that may be late by chance: where no more are slow, others each time, packets move no entries.
+/// Largest share of packets late by chance: if no more are slow, and others each time, packets move no entries.
 const LATE_MOST: f64 = 0.15;
-/// Where packets move entries, as many are slow in each look, but for this share of all.
+/// Largest difference in the number of slow entries between passes, as a share of all, if packets move entries.
 const ALIKE: f64 = 0.05;
-/// Packets that a single entry is asked with at most, where more than one level shows.
+/// Most packets sent to a single entry to check the levels found.
 const ALONE_MOST: usize = 500;
-/// The share of entries whose packets may be lost.
+/// Largest share of entries whose packets may be lost.
 const LOST_MOST: f64 = 0.02;
-/// Priority of entries that are all alike.
+/// Priority of all entries that look for levels.
 pub(crate) const PRIORITY: u16 = 1000;
 
-/// What was found.
+/// Levels found in a switch.
 #[derive(serde::Serialize, serde::Deserialize, Debug, Clone, PartialEq)]
 pub struct Sizes {
-    /// Entries that each level has room for; none for the last one if no end was found.
+    /// Number of entries that each level holds; none for the last one if its end was not found.
     pub sizes: Vec<Option<u64>>,
-    /// What holds each size 19 times in 20.
+    /// Interval of each size with 95 % confidence.
     pub intervals: Vec<Option<[f64; 2]>>,
-    /// Entries whose packets had the delay of each level.
+    /// Number of entries whose packets had each level's delay.
     pub counted: Vec<usize>,
-    /// Delays between which levels lie, in seconds, rising; one less than levels.
+    /// Delays that separate levels, in seconds, rising; one less than levels.
     pub boundaries_s: Vec<f64>,
     /// Delay of each level, in seconds.
     pub delays_s: Vec<f64>,
-    /// How long the switch is kept by a packet that no entry matches, in seconds.
+    /// Time that a packet without a matching entry occupies the switch, in seconds.
     #[serde(default)]
     pub missing_s: Option<f64>,
-    /// Entries that were added.
+    /// Number of entries the switch accepted.
     pub entries: u64,
-    /// Whether the switch said that it is full.
+    /// True if the switch reported a full table.
     pub is_full: bool,
-    /// Whether a second look at the same entries gave the same sizes.
+    /// True if further passes over the same entries gave the same sizes.
     pub confirmed: bool,
-    /// What to know about it.
+    /// Remarks for the user.
     pub notes: Vec<String>,
 }
 
 impl Sizes {
-    /// One table without end, of which nothing else is known.
+    /// Returns one unlimited table of which nothing else is known.
     pub(crate) fn unknown() -> Sizes {
         Sizes {
             sizes: vec![None],
@@ -73,18 +74,19 @@ impl Sizes {
         }
     }
 
-    /// The level of an entry whose packet took so long, from 0.
+    /// Returns the level of an entry whose packet took `delay_s` seconds, from 0.
     pub fn level(&self, delay_s: f64) -> usize {
         self.boundaries_s.iter().filter(|boundary| delay_s > **boundary).count()
     }
 }
 
-/// The entry number `at` of those that are all alike.
+/// Returns the entry with number `at` of those that differ in nothing else.
 pub(crate) fn alike(at: u32) -> Rule {
     Rule { number: number(0, at), priority: PRIORITY, kind: MatchKind::L2L3 }
 }
 
-/// Fills the switch and sends each entry one packet, in random order, so that asking does not move entries; then once more.
+/// Fills the switch, and sends each entry one packet per pass, in random order so that probing does not move entries
+/// systematically. Passes are repeated until they agree, [`LOOKS`] times at most.
 pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> Result<Sizes, ProfilerError> {
     bench.during = "filling the tables".to_owned();
     bench.clear()?;
@@ -98,7 +100,7 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
     let spacing = Duration::from_millis(grid.spacing_ms.into());
     let mut looks = vec![once(bench, &rules[..taken], spacing)?, once(bench, &rules[..taken], spacing)?];
     let (mut found, mut asked) = agreed(&looks, taken, is_full)?;
-    // That as many are slow each time, but others, may be chance twice.
+    // Equal numbers of slow entries, but other entries each time, may be chance twice.
     while looks.len() < LOOKS && (!found.confirmed || asked < looks.len()) {
         looks.push(once(bench, &rules[..taken], spacing)?);
         let (again, times) = agreed(&looks, taken, is_full)?;
@@ -110,7 +112,7 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
             store.write(&Row::Probe { run, entry: at as u64, delay_s: *delay })?;
         }
     }
-    // Levels may be looked through side by side: who finds nothing is in the way of the slowest.
+    // Levels may be searched in parallel: packets without an entry then delay those of the slowest level.
     let slowest =
         looks[0].iter().position(|delay| delay.is_some_and(|delay| found.level(delay) + 1 == found.sizes.len()));
     bench.knows_forwarding(&found.delays_s, None);
@@ -124,7 +126,8 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
     Ok(found)
 }
 
-/// Delays of a single entry as if it were so many, each asked so many times: what is slow then is so for reasons that have nothing to do with levels.
+/// Measures delays of a single entry, as many packets as there were entries and passes: slowness in them has other
+/// causes than levels.
 fn alone(bench: &mut Bench<'_>, entries: usize, times: usize, spacing: Duration) -> Result<Vec<f64>, ProfilerError> {
     bench.during = "probing a single entry".to_owned();
     bench.clear()?;
@@ -134,7 +137,7 @@ fn alone(bench: &mut Bench<'_>, entries: usize, times: usize, spacing: Duration)
     Ok(fastest(&delays.chunks(entries.max(1)).map(<[_]>::to_vec).collect::<Vec<_>>()).into_iter().flatten().collect())
 }
 
-/// Takes two levels for one where a single entry's packets are the slower one's half as often as all entries' are.
+/// Merges two levels if packets of a single entry are slow at least half as often as packets of all entries.
 fn without_noise(found: &mut Sizes, alone: &[f64]) {
     let all: usize = found.counted.iter().sum();
     let share = |part: usize, of: usize| part as f64 / of.max(1) as f64;
@@ -155,8 +158,9 @@ fn without_noise(found: &mut Sizes, alone: &[f64]) {
     }
 }
 
-/// What looks at the same entries say. Packets that were late once, since something else was in their way, were not so another time: what counts is the fastest one of each
-/// entry's. But where packets move entries from level to level, that would take slow ones for fast: there the last look counts. And how many looks counted.
+/// Returns the levels that the passes together show, and the number of passes used. Normally the fastest packet of
+/// each entry counts, because chance delays differ between passes. If packets move entries between levels, the
+/// fastest packet would hide slow entries: only the last pass counts then.
 fn agreed(looks: &[Vec<Option<f64>>], taken: usize, is_full: bool) -> Result<(Sizes, usize), ProfilerError> {
     let sizes = looks.iter().map(|look| infer(look, taken, is_full)).collect::<Result<Vec<Sizes>, _>>()?;
     let slow = Slow::of(looks, |look, delay| sizes[look].level(delay) > 0);
@@ -165,18 +169,18 @@ fn agreed(looks: &[Vec<Option<f64>>], taken: usize, is_full: bool) -> Result<(Si
     Ok((Sizes { confirmed, ..infer(&fastest(counted), taken, is_full)? }, counted.len()))
 }
 
-/// Entries whose packets were slow in looks at the same ones.
+/// Counts of entries with slow packets in several passes over the same entries.
 pub(crate) struct Slow {
     entries: usize,
-    /// How many there were in the look with the fewest, and with the most.
+    /// Number of slow entries in the pass with the fewest, and in the pass with the most.
     least: usize,
     most: usize,
-    /// How many were so in every look.
+    /// Number of entries slow in every pass.
     always: usize,
 }
 
 impl Slow {
-    /// By what is slow: of a look, and a delay.
+    /// Counts slow entries in passes; `is_slow` decides by pass and delay.
     pub(crate) fn of(looks: &[Vec<Option<f64>>], is_slow: impl Fn(usize, f64) -> bool) -> Slow {
         let slow = |look: usize, at: usize| looks[look][at].is_some_and(|delay| is_slow(look, delay));
         let entries = looks.first().map_or(0, Vec::len);
@@ -187,7 +191,8 @@ impl Slow {
         Slow { entries, least, most, always }
     }
 
-    /// Whether packets move entries: there are as many slow ones in every look, but mostly others. Late packets are others, too, but few.
+    /// Returns true if packets move entries: each pass has about as many slow entries, but mostly others. Late
+    /// packets also change between passes, but are few.
     pub(crate) fn are_moved(&self) -> bool {
         let are_others = (self.always as f64) < SAME_LEAST * self.least as f64;
         let are_many = self.least as f64 > LATE_MOST * self.entries as f64;
@@ -195,13 +200,13 @@ impl Slow {
     }
 }
 
-/// Of each entry's packets the fastest.
+/// Returns the shortest delay of each entry over all passes.
 pub(crate) fn fastest(looks: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     let entries = looks.first().map_or(0, Vec::len);
     (0..entries).map(|at| looks.iter().filter_map(|look| look[at]).reduce(f64::min)).collect()
 }
 
-/// Sends each entry one packet, in random order; their delays in the entries' order.
+/// Sends each entry one packet, in random order. Returns delays in seconds, in the order of the entries.
 pub(crate) fn once(
     bench: &mut Bench<'_>,
     rules: &[Rule],
@@ -217,7 +222,7 @@ pub(crate) fn once(
     Ok(found)
 }
 
-/// Levels from delays.
+/// Derives levels from the delays of one packet for each entry.
 fn infer(delays: &[Option<f64>], taken: usize, is_full: bool) -> Result<Sizes, ProfilerError> {
     let known: Vec<f64> = delays.iter().flatten().copied().filter(|delay| *delay > 0.0).collect();
     let lost = taken - known.len();
@@ -228,7 +233,8 @@ fn infer(delays: &[Option<f64>], taken: usize, is_full: bool) -> Result<Sizes, P
     let groups = Groups::find(&known, LEVELS_MAX)?;
     let doubtful = TableSize::infer(&known)?.map_or(0, |size| size.interval.1 - size.entries);
     let mut merged = merge(&groups, known.len());
-    // A fastest level that has no entry at the lower end of its size's interval is a packet or two that were fast by chance.
+    // A fastest level that is empty at the lower end of its size's interval is only a packet or two that were fast by
+    // chance.
     while merged.len() > 1 && merged[0].0 as u64 <= doubtful {
         let fastest = merged.remove(0);
         merged[0] = together(fastest, merged[0]);
@@ -243,7 +249,7 @@ fn infer(delays: &[Option<f64>], taken: usize, is_full: bool) -> Result<Sizes, P
     let mut intervals: Vec<Option<[f64; 2]>> = sizes.iter().map(interval).collect();
     if let (Some(size), Some(interval)) = (sizes.last_mut(), intervals.last_mut()) {
         if is_full {
-            // What is in the last level is all that is left, whatever packets say.
+            // The last level holds all remaining entries, whatever the delays say.
             *size = Some(taken as u64 - merged[..merged.len() - 1].iter().map(|(size, _)| *size as u64).sum::<u64>());
         } else {
             (*size, *interval) = (None, None);
@@ -266,7 +272,7 @@ fn infer(delays: &[Option<f64>], taken: usize, is_full: bool) -> Result<Sizes, P
     })
 }
 
-/// Groups that are far enough from each other and large enough: sizes and centres.
+/// Merges groups of delays that are too close or too small. Returns size and centre of each.
 fn merge(groups: &Groups, all: usize) -> Vec<(usize, f64)> {
     let mut far: Vec<(usize, f64)> = Vec::new();
     for (size, centre) in groups.sizes.iter().copied().zip(groups.centres.iter().copied()) {
@@ -278,7 +284,7 @@ fn merge(groups: &Groups, all: usize) -> Vec<(usize, f64)> {
     let mut large: Vec<(usize, f64)> = Vec::new();
     for (size, centre) in far {
         match large.last_mut() {
-            // Few packets that took long do not make a level slower.
+            // Few slow packets do not make a level slower.
             Some(last) if size < LEAST || (size as f64) < SHARE * all as f64 => last.0 += size,
             _ => large.push((size, centre)),
         }
@@ -286,7 +292,7 @@ fn merge(groups: &Groups, all: usize) -> Vec<(usize, f64)> {
     large
 }
 
-/// Two groups, each a size and a centre, as one: its centre is the geometric mean over all packets of both.
+/// Merges two groups, each a size and a centre; the new centre is the geometric mean over all packets of both.
 fn together(one: (usize, f64), other: (usize, f64)) -> (usize, f64) {
     let size = one.0 + other.0;
     let logarithms = one.1.ln() * one.0 as f64 + other.1.ln() * other.0 as f64;

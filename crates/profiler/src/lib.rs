@@ -1,10 +1,14 @@
 //! Measures how a switch behaves in time, and fits a profile to it.
 //!
-//! The switch is reached by its OpenFlow channel and by interfaces that lead to its ports; both are behind one trait ([`Device`]), so that the same measuring runs on a
-//! live switch and on one in virtual time whose profile is known ([`VirtualSwitch`]). A device without a channel is measured by packets alone. Reading order: [`Device`], [`rules`] (entries and the packets that match
-//! them), `bench` (what is in the switch, and when packets show that a command was carried out), [`terms`] (what a burst of commands consists of), [`levels`],
-//! [`policy`], [`batching`], [`control`], `messages`, `data` (what is measured), [`Rig`] (what is no part of it), [`fit`] (what it adds up to), [`measure`] (all of it);
-//! [`validation`] (how well that foretells what the switch does).
+//! The switch is reached by its OpenFlow channel and by interfaces connected to its ports. Both are behind one trait
+//! ([`Device`]), so the same code measures a live switch and one in virtual time whose profile is known
+//! ([`VirtualSwitch`]). A device without a channel is measured by packets alone.
+//!
+//! Reading order: [`Device`], [`rules`] (entries and the packets that match them), `bench` (state of the switch, and
+//! packets that show when commands were carried out), [`terms`] (cost terms of a burst of commands), [`levels`],
+//! [`policy`], [`batching`], [`control`], `messages`, `data` (the parts of a measurement), [`Rig`] (delay of the
+//! measuring machine), [`fit`] (from measurements to parameters), [`measure`] (a whole measurement), [`validation`]
+//! (how well a profile predicts the switch).
 pub mod batching;
 mod bench;
 pub mod control;

@@ -1,6 +1,6 @@
-//! How far a measurement is.
+//! Reports the progress of a measurement.
 
-/// Where someone is told how far a measurement is.
+/// Receiver of progress reports, with the current phase and step.
 pub struct Progress<'a> {
     tell: &'a mut dyn FnMut(&At<'_>),
     phase: &'static str,
@@ -8,37 +8,37 @@ pub struct Progress<'a> {
     of: usize,
 }
 
-/// How far a measurement is.
+/// Progress of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At<'a> {
-    /// The part of it.
+    /// Name of the phase.
     pub phase: &'a str,
-    /// What is being done.
+    /// Activity within the phase.
     pub doing: &'a str,
-    /// Steps of the part that are done.
+    /// Number of finished steps of the phase.
     pub done: usize,
-    /// Of so many; 0 if that is not known.
+    /// Number of all steps of the phase; 0 if unknown.
     pub of: usize,
 }
 
 impl<'a> Progress<'a> {
-    /// Tells it so.
+    /// Creates a progress that passes each report to `tell`.
     pub fn new(tell: &'a mut dyn FnMut(&At<'_>)) -> Progress<'a> {
         Progress { tell, phase: "", done: 0, of: 0 }
     }
 
-    /// A part begins.
+    /// Begins a phase.
     pub(crate) fn begin(&mut self, phase: &'static str) {
         (self.phase, self.done, self.of) = (phase, 0, 0);
         (self.tell)(&At { phase, doing: phase, done: 0, of: 0 });
     }
 
-    /// It has so many steps.
+    /// Sets the number of steps of the phase.
     pub(crate) fn expect(&mut self, steps: usize) {
         self.of = steps;
     }
 
-    /// Another step begins.
+    /// Begins a step.
     pub(crate) fn step(&mut self, doing: &str) {
         (self.tell)(&At { phase: self.phase, doing, done: self.done.min(self.of), of: self.of });
         self.done += 1;

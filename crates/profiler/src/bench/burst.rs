@@ -1,12 +1,15 @@
-//! A burst of commands, and when packets show that each was carried out.
+//! Sends a burst of commands, and finds by packets when each command was carried out.
 //!
-//! Packets that match the entries are sent all the while. The times between them grow with the time that has passed, so that a switch that takes seconds is measured
-//! as finely, in relation, as one that takes microseconds, with as many packets. What counts is when packets were *sent*: an entry came to be between the
-//! last packet that did not get through and the first that did, however long packets take. Where the interface does not say when one left, it was sent no sooner than
-//! sending it began and no later than it ended, between which the machine may have been away: brackets are wide enough for that.
+//! Packets that match the entries are sent throughout. The time between them grows with the time that has passed. So
+//! a switch that takes seconds is measured with the same relative precision, and as many packets, as one that takes
+//! microseconds. The *sending* times count: an entry appeared between the last packet that did not get through and
+//! the first that did, however long packets take. If the interface does not report when a packet left, sending is
+//! only known to lie between its start and its end; the process may have been suspended in between. Brackets include
+//! that interval.
 //!
-//! Packets that find no entry yet, or none any more, may take the switch as long as others, and queue up in it. What waits behind them is not gone, and a burst is over
-//! when all that met its entry has come back, and the switch is done with the others: what is measured next finds no queue.
+//! Packets that match no entry (not yet, or no longer) may occupy the switch as long as others, and queue up in it.
+//! Packets behind them are late, not lost. A burst ends when all packets that matched their entry have come back and
+//! the switch has processed the others, so that the next measurement finds no queue.
 use super::{Bench, Change};
 use crate::ProfilerError;
 use crate::device::Seen;
@@ -19,83 +22,86 @@ use weir_openflow::model::error::FlowModFailed;
 use weir_traffic::Probe;
 use weir_units::Instant;
 
-/// Packets of an entry that stay away, in a row, before it counts as gone.
+/// Consecutive missing packets after which an entry counts as gone.
 pub(super) const AWAY: u32 = 3;
-/// Packets of an entry that are under way in the switch at most when the first comes back.
+/// Most packets of an entry inside the switch when the first one comes back.
 const FEW: u32 = 16;
-/// Packets without an entry come so many times as fast at most as the switch is done with them. What waits then is waited for; fewer would show less exactly when entries come to be.
+/// Packets without an entry are sent at most this many times as fast as the switch processes them. The resulting
+/// queue is waited for; with fewer packets the time at which entries appear would be less precise.
 const AHEAD: u32 = 64;
-/// The shortest time between packets where nothing is measured, and the share of the time that has passed: nothing may be known yet of how long the switch takes for one.
+/// Shortest time between packets when nothing is measured, because the switch's speed may not be known yet; and the
+/// share of the passed time.
 const COARSE: Duration = Duration::from_millis(2);
 const COARSE_SHARE: f64 = 1.0 / 8.0;
-/// After so long without one, no more packets of a burst come back, unless they took longer before.
+/// Silence after which no more packets of a burst are expected, unless packets took longer before.
 const QUIET: Duration = Duration::from_millis(100);
-/// How often it is looked whether the measurement is to stop.
+/// Interval at which the stop request is checked.
 const LOOK: Duration = Duration::from_millis(100);
-/// Marks that are remembered for a burst at most.
+/// Most marks remembered for a burst.
 pub(super) const MAX_MARKS: usize = 1 << 22;
 
-/// What shows that a command was carried out.
+/// Observation which shows that a command was carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sign {
-    /// Packets come out of this interface.
+    /// Packets leave by the interface with this index.
     Leaves(usize),
-    /// They do not come out any more.
+    /// Packets no longer leave the switch.
     Gone,
 }
 
-/// An entry whose packets are sent.
+/// Entry that packets are sent to, and the observation expected for it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Watch {
-    /// The command's place in the burst.
+    /// Index of the command in the burst.
     pub(crate) command: usize,
     pub(crate) rule: Rule,
     pub(crate) sign: Sign,
 }
 
-/// Between these two times something came to be.
+/// Interval in which an event happened.
 pub(crate) type Bracket = (Instant, Instant);
 
-/// What became of a burst.
+/// Result of a burst.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// When the first command was sent.
+    /// Sending time of the first command.
     pub(crate) started: Instant,
-    /// When the barrier behind it was answered.
+    /// Arrival time of the reply to the barrier behind the burst.
     pub(crate) barrier: Instant,
-    /// When each watched command was carried out; none if it was refused.
+    /// Completion of each watched command; none if it was refused.
     pub(crate) done: Vec<Option<Bracket>>,
-    /// Places of commands for which there was no room.
+    /// Indices of commands refused because the table was full.
     pub(crate) refused: Vec<usize>,
-    /// What it consists of.
+    /// Cost terms of the burst.
     pub(crate) terms: Terms,
-    /// Whether who measures was away for most of the time between the packets that show when all was done.
+    /// True if a packet inside the last bracket was late by most of the bracket's width: the bracket is wide because
+    /// the measuring machine was busy.
     pub(crate) is_blurred: bool,
 }
 
 impl Outcome {
-    /// When all that was watched was done: the bracket of what came last.
+    /// Returns the completion of all watched commands: the latest bracket.
     pub(crate) fn completed(&self) -> Option<Bracket> {
         self.done.iter().flatten().copied().max()
     }
 
-    /// Whether commands were done in another order than they came, for certain.
+    /// Returns true if commands were certainly carried out in another order than they were sent.
     pub(crate) fn is_reordered(&self) -> bool {
         let done: Vec<Bracket> = self.done.iter().flatten().copied().collect();
         done.windows(2).any(|pair| pair[1].1 < pair[0].0)
     }
 }
 
-/// One watched entry's packets.
+/// Packets of one watched entry.
 #[derive(Debug, Clone)]
 struct Watched {
     watch: Watch,
-    /// Whether its entry was there before the burst.
+    /// True if the entry existed before the burst.
     was_there: bool,
     last: Option<Sending>,
-    /// The latest that came back.
+    /// Latest packet that came back.
     answered: Option<Sending>,
-    /// The first one sent after that.
+    /// First packet sent after that one.
     unanswered: Option<Sending>,
     away: u32,
     done: Option<Bracket>,
@@ -111,7 +117,7 @@ impl Watched {
         self.refused || self.done.is_some()
     }
 
-    /// Whether a packet that was sent then met the entry.
+    /// Returns true if a packet sent at `at` matched the entry.
     fn met(&self, at: Instant) -> bool {
         self.was_there || self.done.is_some_and(|(_, from)| from <= at)
     }
@@ -123,40 +129,40 @@ impl Watched {
     }
 }
 
-/// When sending a packet began, and when it ended; both are when it left, if that is known.
+/// Start and end of sending a packet; both are the departure time if the interface reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Sending {
     began: Instant,
     ended: Instant,
 }
 
-/// A mark that was sent.
+/// Packet that was sent, by its mark.
 struct Sent {
     watched: usize,
     sending: Sending,
-    /// When the one before it of the same entry was.
+    /// Sending of the entry's previous packet.
     before: Option<Sending>,
-    /// How much later it was sent than it was to be.
+    /// Delay of the sending behind its due time.
     late: Duration,
     is_back: bool,
 }
 
-/// A burst under way.
+/// Burst in progress.
 struct Run {
     number: u16,
     started: Instant,
-    /// When each command is to be sent, after the start.
+    /// Sending time of each command, relative to the start.
     offsets: Vec<Duration>,
-    /// Transaction ids of those that were.
+    /// Transaction identifiers of the commands sent so far.
     xids: Vec<u32>,
     ended: Instant,
     barrier_xid: Option<u32>,
     barrier: Option<Instant>,
     watched: Vec<Watched>,
     marks: Vec<Sent>,
-    /// Of these, those that came back.
+    /// Number of marks that came back.
     came_back: u32,
-    /// When the latest did, and the longest that any took.
+    /// Arrival time of the latest packet, and the longest delay of any packet.
     last_back: Instant,
     longest: Duration,
     turn: usize,
@@ -168,19 +174,19 @@ impl Run {
         self.barrier.is_some() && self.watched.iter().all(Watched::is_settled)
     }
 
-    /// Whether a packet between these two times, which are a bracket, was late by most of it.
+    /// Returns true if a packet inside the bracket was late by more than half of the bracket's width.
     fn was_away(&self, (low, high): Bracket) -> bool {
         let within = |mark: &&Sent| mark.sending.ended > low && mark.sending.ended <= high;
         let late = self.marks.iter().filter(within).map(|mark| mark.late).max();
         late.is_some_and(|late| late > high.since(low) / 2)
     }
 
-    /// How many packets did not come back, or have not yet.
+    /// Returns the number of packets that have not come back.
     fn away(&self) -> u32 {
         u32::try_from(self.marks.len()).unwrap_or(u32::MAX) - self.came_back
     }
 
-    /// Whether packets that met their entry have not come back.
+    /// Returns true if packets that matched their entry have not come back.
     fn awaits_packets(&self) -> bool {
         let met = |mark: &Sent| {
             let watched = &self.watched[mark.watched];
@@ -189,7 +195,8 @@ impl Run {
         self.marks.iter().any(|mark| !mark.is_back && met(mark))
     }
 
-    /// How long the switch has yet to do, at most, if each packet that did not come back keeps it for so long.
+    /// Returns an upper bound of the time the switch still needs, if each packet that did not come back occupies it
+    /// for `missing`.
     fn queue(&self, now: Instant, missing: Duration) -> Duration {
         let (mut queue, mut last) = (Duration::ZERO, self.started);
         for mark in self.marks.iter().filter(|mark| !mark.is_back) {
@@ -199,8 +206,9 @@ impl Run {
         queue.saturating_sub(now.since(last))
     }
 
-    /// Whose packet is next: every other time that of the last command, which mostly is the last to be done, else those of the others in turn. Once the barrier is
-    /// answered, entries whose packets stay away are waited for.
+    /// Selects the watched entry that gets the next packet. Every second packet is for the last command, which is
+    /// usually done last; the other packets are for the remaining entries in turn. After the barrier's reply, entries
+    /// whose packets have stopped coming get none, because their absence only has to last.
     fn next_watched(&mut self) -> Option<usize> {
         let is_open = |watched: &Watched| {
             let is_away = watched.watch.sign == Sign::Gone && watched.away >= FEW && self.barrier.is_some();
@@ -221,7 +229,8 @@ fn is_modified(changes: &[Change], watch: &Watch) -> bool {
 }
 
 impl Bench<'_> {
-    /// Sends changes, each so long after the start (at once if nothing is said), and watches until all that is watched is done and the barrier is answered.
+    /// Sends changes at `offsets` after the start (at once where there is no offset). Watches until all watched
+    /// commands are done and the barrier is answered.
     pub(crate) fn burst(
         &mut self,
         changes: &[Change],
@@ -233,7 +242,8 @@ impl Bench<'_> {
         let goes_through = |watch: &&Watch| watch.sign == Sign::Gone || is_modified(changes, watch);
         let through = watches.iter().filter(goes_through).map(|watch| self.forwarding_of(&watch.rule)).max();
         let terms = self.account(changes);
-        // Packets of an entry that comes are let through only then; what is sent until the first is back is to be little.
+        // Packets of an entry that is being added pass only once it exists: few of them may be inside the switch
+        // until the first one is back.
         let coming = |watch: &Watch| (self.forwarding_of(&watch.rule) / FEW).max(self.missing / AHEAD);
         let coming = watches.iter().map(coming).max();
         let slowest = through.max(coming).unwrap_or_default();
@@ -273,7 +283,8 @@ impl Bench<'_> {
         })
     }
 
-    /// Entries are met in the order in which packets were sent, also by those whose coming out nobody waited for.
+    /// Records in the tables that packets matched their entries, in sending order, including packets whose return was
+    /// not awaited.
     fn note_met(&mut self, run: &Run) {
         let Some(tables) = &mut self.tables else { return };
         for mark in &run.marks {
@@ -308,7 +319,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Waits for the packets that met their entry, of which some may be lost, and until the switch is done with the others.
+    /// Waits for the packets that matched their entry, some of which may be lost, and until the switch has processed
+    /// the others.
     fn take_back(&mut self, run: &mut Run) -> Result<(), ProfilerError> {
         run.last_back = self.device.now();
         let mut rests_from = None;
@@ -340,7 +352,7 @@ impl Bench<'_> {
         ProfilerError::silent(format!("{what} while {}", self.during), self.settings.patience)
     }
 
-    /// Sends commands whose time has come, and the barrier behind the last; when the next one is to be sent.
+    /// Sends the commands that are due, and the barrier behind the last one. Returns when the next command is due.
     fn send_due(&mut self, run: &mut Run, bodies: &[Body], now: Instant) -> Result<Option<Instant>, ProfilerError> {
         if run.barrier_xid.is_some() {
             return Ok(None);
@@ -363,18 +375,19 @@ impl Bench<'_> {
         Ok(run.offsets.get(run.xids.len()).map(|offset| run.started + *offset))
     }
 
-    /// Until the next packet: a share of the time that has passed, now more and now less, so that measuring has no beat of its own.
+    /// Returns the time until the next packet: a randomised share of the time that has passed, so that measuring has
+    /// no period of its own.
     fn gap(&mut self, run: &Run, slowest: Duration) -> Duration {
         let passed = self.device.now().since(run.ended.max(run.started));
         let resolution = if self.is_coarse { COARSE_SHARE } else { self.settings.resolution };
         let share = passed.mul_f64(resolution * (0.5 + self.random.f64()));
-        // Packets that the switch forwards all the while must not queue up in it.
+        // Packets that the switch forwards throughout must not queue up in it.
         let finest = self.settings.finest.max(slowest.mul_f64(1.0 + 0.5 * self.random.f64()));
         let finest = if self.is_coarse { finest.max(COARSE) } else { finest };
         share.clamp(finest, self.settings.coarsest.max(finest))
     }
 
-    /// Sends the next packet, which is due.
+    /// Sends the next packet, which was due at `due`.
     fn probe(&mut self, run: &mut Run, due: Instant) -> Result<(), ProfilerError> {
         let Some(at) = run.next_watched().filter(|_| run.marks.len() < MAX_MARKS) else { return Ok(()) };
         let now = self.device.now();
@@ -449,10 +462,11 @@ impl Bench<'_> {
         }
     }
 
-    /// Entries whose packets stay away are gone: since the last one that came back, or since the start.
+    /// Marks entries as gone whose packets have stopped coming: since the packet after the last one that came back,
+    /// or since the start.
     fn settle_gone(&mut self, run: &mut Run) {
         let now = self.device.now();
-        // What has not come back may be in the way of what comes.
+        // Packets that have not come back may delay those behind them.
         let grace = self.settings.grace.max(self.forwarding() * 4) + self.missing * run.away();
         if run.barrier.is_none() {
             return;
@@ -469,7 +483,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Waits until an entry's packets stay away.
+    /// Waits until packets of an entry no longer come back.
     pub(super) fn until_gone(&mut self, rule: Rule) -> Result<(), ProfilerError> {
         self.coarsely(&[], Watch { command: 0, rule, sign: Sign::Gone }).map(drop)
     }

@@ -1,25 +1,26 @@
-//! A device without a control channel: where addresses are it learns from frames that come from there, as bridges do (IEEE 802.1Q, 8.7).
+//! Handles devices without a control channel, which learn addresses from source addresses of frames, as bridges do
+//! (IEEE 802.1Q, 8.7).
 use super::{Bench, Planned};
 use crate::rules::{Rule, SHORTEST};
 use crate::{ProfilerError, Settings};
 use std::time::Duration;
 use weir_model::fit::order::Middle;
 
-/// Packets that look for the way through the device, and how far they are apart.
+/// Packets that test the way through the device, and the time between them.
 const LOOKING: usize = 20;
 const APART: Duration = Duration::from_millis(2);
-/// How long before it is looked again: ports of bridges listen for half a minute before they forward.
+/// Time between two tests: bridge ports listen for half a minute before they forward.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Frames that tell of addresses are so far apart: they are not to be lost.
+/// Time between frames that announce addresses, so that none is lost.
 const TELLING: Duration = Duration::from_micros(20);
 
 impl Bench<'_> {
-    /// Whether there is a control channel.
+    /// Returns true if the device has a control channel.
     pub(crate) fn has_channel(&self) -> bool {
         self.device.version().is_some()
     }
 
-    /// Finds out that packets come out by the second interface; how long one takes, in seconds.
+    /// Waits until packets leave by the second interface. Returns the median delay of one, in seconds.
     pub(crate) fn find_way(&mut self) -> Result<f64, ProfilerError> {
         self.during = "looking for the way through the device".to_owned();
         let planned = [Planned { rule: Settings::any_rule(), bytes: SHORTEST, gap: APART }; LOOKING];
@@ -39,13 +40,14 @@ impl Bench<'_> {
         }
     }
 
-    /// Lets the device learn that entries' packets are to go to the second interface.
+    /// Makes the device learn that the entries' packets leave by the second interface.
     pub(super) fn learn(&mut self, rules: &[Rule]) -> Result<(), ProfilerError> {
         self.rules.extend(rules.iter().map(|rule| (rule.number, (*rule, super::Way::On))));
         self.tell_of(rules)
     }
 
-    /// Devices forget addresses that say nothing for minutes: a device that learns is told of all of them again.
+    /// Announces all addresses again to a device without a channel: such devices forget addresses that are silent for
+    /// minutes.
     pub(crate) fn refresh(&mut self) -> Result<(), ProfilerError> {
         if self.has_channel() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Which interface leads to which port: said by packets that the switch is asked to send out of each.
+//! Finds the port behind each interface: the switch is asked to send a packet out of each port.
 use super::Bench;
 use crate::device::Seen;
 use crate::{ProfilerError, Settings};
@@ -9,15 +9,16 @@ use weir_openflow::model::{Action, Bytes, PacketOut, PortDesc, PortNo, Version};
 use weir_openflow::{Body, Message};
 use weir_traffic::Probe;
 
-/// How often packets are sent out of ports that no interface has shown yet.
+/// Rounds of packets to find ports that no interface has shown yet.
 const ROUNDS: u32 = 5;
-/// How long they are waited for each time.
+/// Time to wait for the packets of a round.
 const ROUND: Duration = Duration::from_millis(400);
-/// Ports that are tried at most.
+/// Most ports that are tried.
 const MAX_TRIED: usize = 256;
 
 impl Bench<'_> {
-    /// Finds the port behind each interface. `expected` are the ports as someone thinks they are, if they do.
+    /// Finds the port behind each interface. `expected` are the ports as the user gave them; they are checked, unless
+    /// the list is empty.
     pub(crate) fn learn_ports(&mut self, expected: &[PortNo]) -> Result<Vec<PortNo>, ProfilerError> {
         self.during = "looking for the ports behind the interfaces".to_owned();
         let descriptions = self.describe_ports()?;
@@ -92,7 +93,7 @@ impl Bench<'_> {
     }
 }
 
-/// Lets the switch send a packet out of a port.
+/// Returns a packet-out that sends `packet` out of `port`.
 pub(crate) fn packet_out(port: PortNo, packet: Vec<u8>) -> PacketOut {
     PacketOut {
         buffer_id: None,

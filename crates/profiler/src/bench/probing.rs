@@ -1,4 +1,4 @@
-//! Packets whose delays are measured.
+//! Sends packets and measures their delays.
 use super::Bench;
 use crate::device::Seen;
 use crate::rules::{Rule, SHORTEST};
@@ -8,42 +8,44 @@ use weir_model::fit::order::Middle;
 use weir_traffic::Probe;
 use weir_units::Instant;
 
-/// How long is waited for the last packets.
+/// Time to wait for the last packets.
 const DRAIN: Duration = Duration::from_millis(100);
 
-/// How long is waited for the first ones.
+/// Time to wait for the first packets, while their delay is unknown.
 const FIRST: Duration = Duration::from_millis(500);
-/// Packets after which no more are sent if none came.
+/// Packets after which sending ends if none came back.
 const ALL_LOST: usize = 20;
-/// How much of being late is made up for.
+/// Largest delay of sending that is made up for.
 const HELD_UP: Duration = Duration::from_millis(1);
 
-/// Packets without an entry that are sent before one that has one, and how often.
+/// Packets without an entry that are sent before one with an entry, and repetitions.
 const WITHOUT: u32 = 8;
 const WITHOUT_RUNS: usize = 5;
 
-/// A packet that is to be sent.
+/// Packet to be sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Planned {
     pub(crate) rule: Rule,
     pub(crate) bytes: u32,
-    /// After the one before.
+    /// Time after the previous packet.
     pub(crate) gap: Duration,
 }
 
 impl Bench<'_> {
-    /// Sends packets by the first interface and says how long each took, in seconds; none for those that did not come.
+    /// Sends packets by the first interface. Returns their delays in seconds; none for packets that did not come
+    /// back.
     pub(crate) fn delays(&mut self, packets: &[Planned]) -> Result<Vec<Option<f64>>, ProfilerError> {
         Ok(self.offered(packets)?.0)
     }
 
-    /// The same, each packet sent when the one before has come, so that none waits for another however long they take, and not before its time.
+    /// Sends packets one at a time: each after the previous one has come back, and not before its due time. No packet
+    /// waits for another, however long they take. Returns delays in seconds; none for packets that did not come back.
     pub(crate) fn one_by_one(&mut self, packets: &[Planned]) -> Result<Vec<Option<f64>>, ProfilerError> {
         let mut found: Vec<Option<f64>> = Vec::with_capacity(packets.len());
         let (mut slowest, mut lost) = (Duration::ZERO, 0);
         for packet in packets {
             let started = self.device.now();
-            // Nothing is known of how long it may take before one has come.
+            // The delay is unknown until a first packet has come back.
             let drain = if slowest.is_zero() { FIRST } else { FIRST.min(DRAIN * 3).max(slowest * 8) };
             let delay = self.offer(std::slice::from_ref(packet), drain)?.0.pop().flatten();
             match delay {
@@ -60,13 +62,14 @@ impl Bench<'_> {
         Ok(found)
     }
 
-    /// The same, and when the last one was sent.
+    /// Sends packets by the first interface. Returns their delays in seconds and the sending time of the last one.
     fn offered(&mut self, packets: &[Planned]) -> Result<(Vec<Option<f64>>, Instant), ProfilerError> {
         let drain = DRAIN.max(self.forwarding() * 8);
         self.offer(packets, drain)
     }
 
-    /// The same as a trial of RFC 2544, whose rate may be more than can be sent: what is late then says nothing of the machine.
+    /// Sends packets as a trial of RFC 2544. Its rate may exceed what the machine can send, so late packets do not
+    /// count as a sign of a busy machine.
     pub(crate) fn trial(&mut self, packets: &[Planned]) -> Result<(Vec<Option<f64>>, Instant), ProfilerError> {
         let counted = self.sent;
         let made = self.offered(packets);
@@ -74,7 +77,7 @@ impl Bench<'_> {
         made
     }
 
-    /// Waits so long for the last ones.
+    /// Sends packets, and waits `drain` for the last ones to come back.
     fn offer(&mut self, packets: &[Planned], drain: Duration) -> Result<(Vec<Option<f64>>, Instant), ProfilerError> {
         self.check_stop()?;
         let run = self.next_run();
@@ -94,7 +97,7 @@ impl Bench<'_> {
                 sent.push(self.device.transmit(0, &frame)?.unwrap_or(at));
                 self.note(packet.rule, frame.len());
                 due += packets.get(sent.len()).map_or(Duration::ZERO, |next| next.gap);
-                // Who was held up does not send all that he missed at once.
+                // After a delay, missed packets are not sent all at once.
                 due = due.max(now - HELD_UP);
                 if sent.len() == packets.len() {
                     over = now + drain;
@@ -118,21 +121,23 @@ impl Bench<'_> {
         Ok((found, sent.last().copied().unwrap_or(due)))
     }
 
-    /// The order in which packets are sent is the order in which they meet entries, however long each then takes.
+    /// Records a matched entry in the tables. Packets match entries in sending order, however long each takes.
     fn note(&mut self, rule: Rule, bytes: usize) {
         if let Some(tables) = &mut self.tables {
             tables.matched(rule.number.into(), u32::try_from(bytes).unwrap_or(u32::MAX));
         }
     }
 
-    /// Packets take so long in each level, in seconds, and those that no entry matches so long; as long as in the slowest level if nothing is said.
+    /// Sets the forwarding time of each level, and the time that a packet without an entry occupies the switch, both
+    /// in seconds. Without the latter, the time of the slowest level is used.
     pub(crate) fn knows_forwarding(&mut self, delays_s: &[f64], missing_s: Option<f64>) {
         let time = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default().min(self.settings.patience);
         self.forwarding = delays_s.iter().copied().map(time).collect();
         self.missing = missing_s.map_or_else(|| self.forwarding(), time);
     }
 
-    /// How long a packet that no entry matches keeps the switch: packets of an entry are sent alone, and behind some of those. None if they do not come out.
+    /// Measures how long a packet without an entry occupies the switch, in seconds: packets of `rule` are sent alone,
+    /// and behind some packets without an entry. Returns none if the packets of `rule` do not come back.
     pub(crate) fn missing(&mut self, rule: Rule) -> Result<Option<f64>, ProfilerError> {
         let one = |rule| Planned { rule, bytes: SHORTEST, gap: Duration::ZERO };
         let behind: Vec<Planned> = [vec![one(Settings::any_rule()); WITHOUT as usize], vec![one(rule)]].concat();
@@ -145,12 +150,12 @@ impl Bench<'_> {
         Ok(if kept.is_empty() { None } else { Some(Middle::of(&kept)?.median) })
     }
 
-    /// How long packets take at most.
+    /// Returns the longest forwarding time of all levels.
     pub(crate) fn forwarding(&self) -> Duration {
         self.forwarding.iter().max().copied().unwrap_or_default()
     }
 
-    /// How long the packets of an entry take.
+    /// Returns the forwarding time of the entry's level.
     pub(crate) fn forwarding_of(&self, rule: &Rule) -> Duration {
         let level = self.tables.as_ref().and_then(|tables| tables.level_of(rule.number.into()));
         level.and_then(|level| self.forwarding.get(level).copied()).unwrap_or_else(|| self.forwarding())

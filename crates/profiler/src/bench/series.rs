@@ -1,7 +1,8 @@
-//! Commands that come one by one, at times of their own, and when packets show that each was carried out.
+//! Sends single commands at given times, and finds by packets when each was carried out.
 //!
-//! As with bursts, what counts is when packets were *sent*. But commands are many, and few of them are under way at a time: each has packets of its own, from when
-//! it is sent until they show it, and the times between them grow with the time that it has been under way.
+//! As with bursts, the *sending* times of packets count. But there are many commands, and few of them are in progress
+//! at a time. Each gets packets of its own from its sending until they show it. The time between these packets grows
+//! with the time since the command was sent.
 use super::burst::{AWAY, MAX_MARKS, Sign};
 use super::{Bench, Change};
 use crate::ProfilerError;
@@ -15,33 +16,35 @@ use weir_openflow::{Body, Message};
 use weir_traffic::Probe;
 use weir_units::Instant;
 
-/// Time before the first command: packets from before are through.
+/// Time before the first command, for former packets to leave the switch.
 const LEAD: Duration = Duration::from_millis(1);
-/// Packets that the switch forwards all the while are so many times farther apart than it takes for one: they must not queue up in it, though several commands are under
-/// way at a time.
+/// Packets that the switch forwards throughout are sent this many forwarding times apart, so that they do not queue
+/// up although several commands are in progress.
 const APART: u32 = 3;
-/// The same for packets that find no entry, before it comes or after it is gone: each may take as long as the slowest do. Together they are half of what the switch
-/// forwards, or they queue up in it, and nothing comes back in time any more.
+/// Distance of packets that match no entry (before it appears or after it is gone), as a multiple of the time of the
+/// slowest ones. Together they use half of the switch's capacity; with more, packets queue up and do not come back in
+/// time.
 const APART_MISSING: u32 = 2;
 
-/// What became of a command.
+/// Result of a command.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Became {
-    /// It was carried out.
+    /// The command was carried out.
     Done {
-        /// Later than this after it was sent, in seconds.
+        /// Lower bound of the time from sending to completion, in seconds.
         low_s: f64,
-        /// No later than this.
+        /// Upper bound of that time, in seconds.
         high_s: f64,
     },
-    /// There was no room for its entry.
+    /// The table was full.
     Refused,
-    /// No packet showed it in time.
+    /// No packet showed the command in time.
     Unseen,
 }
 
 impl Became {
-    /// When it was carried out, in seconds after it was sent; none if it was not, or nobody saw it.
+    /// Returns the time from sending to completion, in seconds (middle of the bracket); none if the command was
+    /// refused or not seen.
     pub fn seconds(&self) -> Option<f64> {
         match self {
             Became::Done { low_s, high_s } => Some((low_s + high_s) / 2.0),
@@ -50,32 +53,32 @@ impl Became {
     }
 }
 
-/// A command under way.
+/// Command in progress.
 struct Open {
     xid: u32,
     rule: Rule,
     sign: Sign,
     sent: Instant,
-    /// The shortest time between its packets, if it is alone.
+    /// Shortest time between its packets if it is the only one.
     finest: Duration,
-    /// Among how many commands under way that time holds.
+    /// Number of commands in progress for which that time holds.
     among: u32,
-    /// When sending its packets began, and when it ended; or when they left.
+    /// Start and end of sending of each packet; twice the departure time if the interface reports it.
     probes: Vec<(Instant, Instant)>,
     next_probe: Instant,
-    /// The last of its packets that came back.
+    /// Index of the latest packet that came back.
     back: Option<usize>,
 }
 
 impl Open {
-    /// Between these two times after it was sent, in seconds: of its packets, `first` is the first that showed it.
+    /// Returns the bracket of the completion, if packet `first` is the first that showed it.
     fn done(&self, first: usize) -> Became {
         let since = |at: Instant| at.since(self.sent).as_secs_f64();
         let low_s = first.checked_sub(1).map_or(0.0, |before| since(self.probes[before].0));
         Became::Done { low_s, high_s: since(self.probes[first].1) }
     }
 
-    /// If its packets stay away, the first of them that did.
+    /// Returns the index of the first missing packet if the entry counts as gone.
     fn is_gone(&self, now: Instant, grace: Duration) -> Option<usize> {
         let first = self.back.map_or(0, |back| back + 1);
         let is_long = self.probes.get(first).is_some_and(|away| now.since(away.1) > grace);
@@ -83,18 +86,18 @@ impl Open {
     }
 }
 
-/// A series under way.
+/// Series in progress.
 struct Series {
     number: u16,
-    /// Commands that were sent, by their place, and are not settled yet.
+    /// Commands that were sent and are not settled yet, by index.
     open: BTreeMap<usize, Open>,
-    /// What packets are about: a command, and which of its packets they are.
+    /// For each mark: index of the command, and index among the command's packets.
     marks: Vec<(usize, usize)>,
     became: Vec<Became>,
 }
 
 impl Bench<'_> {
-    /// Sends changes, each so long after the start (rising), and says what became of each.
+    /// Sends changes at rising times after the start. Returns the result of each.
     pub(crate) fn series(&mut self, commands: &[(Duration, Change)]) -> Result<Vec<Became>, ProfilerError> {
         let started = self.device.now() + LEAD;
         let last = commands.last().map_or(Duration::ZERO, |(at, _)| *at);
@@ -124,7 +127,7 @@ impl Bench<'_> {
                 continue;
             }
             let next = next.map_or(deadline, |(at, _)| started + *at);
-            // With no more marks to give, what is under way can only be waited for.
+            // With no mark left, the commands in progress can only be waited for.
             let probe = probe.filter(|_| run.marks.len() < MAX_MARKS).map_or(deadline, |(due, _)| due);
             if let Some(seen) = self.device.wait(next.min(probe).min(deadline))? {
                 self.take_in(&mut run, seen)?;
@@ -141,7 +144,7 @@ impl Bench<'_> {
         };
         let body = self.body(change);
         let message = self.message(body);
-        // Who is deleted is known before, who is added afterwards.
+        // An entry to be deleted has its level before the change is recorded, an added one after it.
         let before = self.forwarding_of(&rule);
         self.account(std::slice::from_ref(change));
         let (apart, among) = match change {
@@ -160,7 +163,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Sends a packet of a command's entry.
+    /// Sends a packet to the entry of command `at`.
     fn show(&mut self, run: &mut Series, at: usize) -> Result<(), ProfilerError> {
         let together = u32::try_from(run.open.len()).unwrap_or(u32::MAX);
         let Some(open) = run.open.get_mut(&at) else { return Ok(()) };
@@ -178,7 +181,7 @@ impl Bench<'_> {
         run.marks.push((at, open.probes.len()));
         let share = now.since(open.sent).mul_f64(self.settings.resolution);
         let finest = open.finest * together.div_ceil(open.among);
-        // Now more and now less, so that measuring has no beat of its own.
+        // Randomised, so that measuring has no period of its own.
         let gap = share.clamp(finest, self.settings.coarsest.max(finest)).mul_f64(0.75 + 0.5 * self.random.f64());
         open.next_probe = now + gap;
         let left = self.device.transmit(0, &packet)?;
