@@ -1,4 +1,5 @@
-//! A device that is really there: network interfaces that lead to its ports, and its control channel if it has one.
+//! Connects the measurement to a real device: network interfaces connected to its ports, and its control channel if
+//! it has one.
 use crate::device::{Device, Seen};
 use crate::{ProfilerError, Target};
 use std::collections::VecDeque;
@@ -9,35 +10,36 @@ use weir_packet::{Frame, FramePool};
 use weir_port::{Port, PortSpec, Ready, event};
 use weir_units::{Clock as _, Instant, SystemClock};
 
-/// Frames taken from an interface at once.
+/// Most frames received from an interface in one call.
 const BURST: usize = 32;
-/// How long before something is due sleeping ends: waking up takes the system some of it.
+/// Sleeping ends this long before the next due time, because waking up takes time.
 const AWAKE_BEFORE: Duration = Duration::from_micros(200);
-/// How long is stayed awake after something was sent: waking up is no part of what the device takes.
+/// Time without sleeping after something was sent, so that waking up does not add to the measured delay.
 const AWAKE_AFTER: Duration = Duration::from_millis(50);
-/// Sending a frame that follows others closely takes less, unless the machine was away.
+/// Longest normal duration of sending a frame that closely follows others; longer ones mean that the process was
+/// suspended.
 const SHORT: Duration = Duration::from_micros(10);
-/// How long is slept at most: stopping is to be seen.
+/// Longest sleep, so that stop requests are seen.
 const NAP: Duration = Duration::from_millis(20);
-/// Longest wait for the link of an interface that was just set up: the kernel tells of it a moment later.
+/// Longest wait for the link of an interface that was just set up: the kernel reports it with a delay.
 const LINK: Duration = Duration::from_secs(2);
 
-/// See the module's page.
+/// Real device, with all times from one system clock.
 pub struct Live {
     clock: SystemClock,
     channel: Option<Client>,
-    /// With whether they say of frames when they came, and when they left.
+    /// Ports, each with the hardware or kernel timestamps that it provides.
     ports: Vec<(Box<dyn Port>, Stamps)>,
     pool: FramePool,
     batch: Vec<Frame>,
     came: VecDeque<Seen>,
-    /// When something was sent last.
+    /// Time at which something was last sent.
     sent: Instant,
-    /// Whether delays count from before a frame is sent, though the interface says when it left.
+    /// True if delays start before sending a frame, even if the interface reports its departure.
     counts_sending: bool,
 }
 
-/// What an interface says of its frames.
+/// Timestamps that an interface provides.
 #[derive(Debug, Clone, Copy)]
 struct Stamps {
     arrivals: bool,
@@ -45,10 +47,10 @@ struct Stamps {
 }
 
 impl Live {
-    /// Opens interfaces, then the channel. An interface is a name, or a port such as `af_xdp:eth0`.
+    /// Opens the interfaces, then the channel. An interface is a name, or a port such as `af_xdp:eth0`.
     ///
     /// # Errors
-    /// An interface is not there, down, or named twice, or the switch does not answer.
+    /// An interface is missing, down or named twice, or the switch does not answer.
     pub fn open(
         target: &Target,
         interfaces: &[String],
@@ -60,10 +62,10 @@ impl Live {
         Ok(made)
     }
 
-    /// Opens interfaces that lead to a device without a control channel, or to nothing but each other.
+    /// Opens interfaces connected to a device without a control channel, or only to each other.
     ///
     /// # Errors
-    /// An interface is not there, down, or named twice.
+    /// An interface is missing, down or named twice.
     pub fn without_channel(interfaces: &[String]) -> Result<Live, ProfilerError> {
         if let Some(twice) = interfaces.iter().enumerate().find(|(at, name)| interfaces[..*at].contains(name)) {
             return Err(ProfilerError::wrong(format!("--data {}", twice.1), "it twice", "an interface for each port"));
@@ -74,18 +76,19 @@ impl Live {
         Ok(Live { clock, channel: None, ports, pool, batch, came, sent: Instant::ZERO, counts_sending: false })
     }
 
-    /// Whether delays are to count from before a frame is sent, as the rig's own delay may that is taken off ([`crate::Rig::has_sending`]), even where interfaces say when it left.
+    /// Sets whether delays start before sending a frame even where interfaces report its departure. Use it if the
+    /// rig's delay, which is subtracted, includes sending ([`crate::Rig::has_sending`]).
     pub fn count_sending(&mut self, does_count: bool) {
         self.counts_sending = does_count;
     }
 
-    /// Takes in what is there.
+    /// Receives the frames and messages that have arrived.
     fn look(&mut self) -> Result<(), ProfilerError> {
         for (interface, (port, stamps)) in self.ports.iter_mut().enumerate() {
             port.receive(self.clock.now(), &mut self.pool, &mut self.batch, BURST)?;
             let now = self.clock.now();
             for frame in self.batch.drain(..) {
-                // Whoever was woken looks late; the frame came before.
+                // After a sleep this code runs late; the timestamp of the frame is earlier.
                 let at = if stamps.arrivals { Instant::from_nanos(frame.arrived()).min(now) } else { now };
                 self.came.push_back(Seen::Frame { at, interface, bytes: frame.bytes().to_vec() });
                 self.pool.give(frame);
@@ -98,7 +101,7 @@ impl Live {
         Ok(())
     }
 
-    /// Sleeps if there is time to, until something comes.
+    /// Sleeps until something arrives, if there is enough time before `until`.
     fn sleep(&mut self, until: Instant) {
         let now = self.clock.now();
         let time = until.since(now).saturating_sub(AWAKE_BEFORE).min(NAP);
@@ -127,7 +130,7 @@ fn open(name: &str, clock: SystemClock) -> Result<(Box<dyn Port>, Stamps), Profi
     Ok((port, stamps))
 }
 
-/// Whether a port has its link, or gets it within [`LINK`].
+/// Returns true if a port has its link, or gets it within [`LINK`].
 fn is_up_soon(port: &mut dyn Port, clock: SystemClock) -> bool {
     let end = clock.now() + LINK;
     loop {
@@ -168,7 +171,7 @@ impl Device for Live {
         self.batch.push(made);
         let began = self.clock.now();
         port.transmit(began, &mut self.pool, &mut self.batch)?;
-        // What the interface did not take is lost, as the trait says.
+        // Frames that the interface did not accept are lost, as [`Device::transmit`] says.
         while let Some(left) = self.batch.pop() {
             self.pool.give(left);
         }
@@ -176,7 +179,8 @@ impl Device for Live {
         if !stamps.departures || self.counts_sending {
             return Ok(None);
         }
-        // It does not say it of frames that come close together, which leave half way through a short call.
+        // Interfaces report no departure for frames that follow each other closely. In a short call the frame leaves
+        // about half-way.
         let took = self.sent.since(began);
         Ok(port.departed().or_else(|| (took < SHORT).then_some(began + took / 2)))
     }

@@ -1,4 +1,4 @@
-//! A whole measurement: what is measured in which order, and what came of it.
+//! Runs a whole measurement: the order of its parts, and their results.
 use crate::bench::Bench;
 use crate::control::{self, Timed};
 use crate::data::{self, LevelDelays};
@@ -19,78 +19,80 @@ use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{PortNo, Version};
 use weir_profile::Profile;
 
-/// The share of packets that may be late without anyone being told.
+/// Share of late packets above which the user is told.
 const LATE_MOST: f64 = 0.002;
 
-/// What a device says of itself that says nothing.
+/// Description of devices that do not describe themselves.
 const SILENT: &str = "A device without OpenFlow";
 
-/// What is to be measured.
+/// Parts of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
-    /// The control plane's grid, and messages.
+    /// Control plane's grid, and messages.
     pub control: bool,
-    /// Levels of tables, policies and batches. Levels and policies are looked for in any case, batches where the control plane is measured.
+    /// Table levels, policy and batches. On switches with a channel, levels and policy are always measured, batches
+    /// also if the control plane is.
     pub tables: bool,
-    /// Delays of packets, and throughput.
+    /// Packet delays and throughput.
     pub data: bool,
 }
 
 impl Parts {
-    /// Everything.
+    /// All parts together.
     pub const ALL: Parts = Parts { control: true, tables: true, data: true };
 }
 
-/// What was measured, all of it or up to where it was stopped.
+/// Results of a measurement, complete or up to where it was stopped.
 #[derive(Debug, Default)]
 pub struct Measurement {
-    /// What the switch says it is.
+    /// Description that the switch gives of itself.
     pub device: String,
-    /// The version that its channel speaks; none: it has no channel, so its data plane alone was measured.
+    /// OpenFlow version of the channel; none if the device has no channel, so that only its data plane was measured.
     pub version: Option<Version>,
-    /// Its ports behind the interfaces.
+    /// Port numbers of the switch behind the interfaces.
     pub ports: Vec<PortNo>,
-    /// Levels of its tables.
+    /// Table levels and their sizes.
     pub sizes: Option<Sizes>,
-    /// Which entries go to the next level.
+    /// Policy that selects the entries for the next level.
     pub policy: Option<policy::Found>,
-    /// Which commands are carried out together.
+    /// Batches of commands.
     pub batching: Option<batching::Found>,
-    /// Bursts of the grid.
+    /// Timed bursts of the control plane's grid.
     pub timed: Vec<Timed>,
-    /// What they cost.
+    /// Costs fitted to the bursts.
     pub costs: Option<Costs>,
-    /// How barriers are answered.
+    /// Behaviour of barriers.
     pub barriers: Option<Barriers>,
-    /// Messages.
+    /// Times of messages.
     pub messages: Vec<MessageRow>,
-    /// Delays of packets, by level.
+    /// Packet delays by level.
     pub(crate) delays: Vec<LevelDelays>,
-    /// The highest rates without loss.
+    /// Highest rates without loss.
     pub throughput: Vec<Throughput>,
-    /// The share of packets that this machine sent late: it had other things to do, and times may be its own rather than the switch's.
+    /// Share of packets that this machine sent late. If it is large, the times may be the machine's rather than the
+    /// switch's.
     pub late_share: f64,
-    /// The rig's own delay, which is no part of the device's: nothing is known of it unless someone says it.
+    /// Delay of the rig itself, which is not the device's. Unknown unless the caller sets it.
     pub rig: Rig,
 }
 
-/// How it is measured.
+/// Options of a measurement.
 pub struct Options<'o> {
-    /// How finely, how patiently.
+    /// Precision and time limits.
     pub settings: Settings,
-    /// At which sizes.
+    /// Sizes to measure.
     pub grid: Grid,
-    /// What.
+    /// Parts to measure.
     pub parts: Parts,
-    /// The ports behind the interfaces, as someone thinks they are; found out if empty.
+    /// Expected ports behind the interfaces; not checked if empty.
     pub ports: Vec<PortNo>,
-    /// Asked now and then whether to stop.
+    /// Stop request: polled regularly; true ends the measurement.
     pub stop: &'o mut dyn FnMut() -> bool,
-    /// Told how far it is.
+    /// Receiver of progress reports.
     pub progress: Progress<'o>,
 }
 
-/// Measures a switch. What was measured comes back whatever happens, with what ended it if it is not all.
+/// Measures a device. Returns all results obtained, and the error that ended the measurement early, if any.
 pub fn measure<'o>(
     device: &'o mut dyn Device,
     options: Options<'o>,
@@ -140,7 +142,7 @@ impl Run<'_, '_> {
             self.progress.begin("batches");
             self.batching()?;
         }
-        // Where entries are is to be known for everything else.
+        // The places of entries must be known for all further parts.
         self.progress.begin("policy");
         self.policy()?;
         if parts.control {
@@ -152,7 +154,7 @@ impl Run<'_, '_> {
         self.bench.clear()
     }
 
-    /// The data plane of a device that has nothing else.
+    /// Measures the data plane of a device without a control channel.
     fn without_channel(&mut self, parts: Parts) -> Result<(), ProfilerError> {
         if parts.control || parts.tables {
             let expected = "its data plane alone (--only data), or the SWITCH's channel, such as tcp:192.0.2.1:6653";
@@ -214,7 +216,7 @@ impl Run<'_, '_> {
         self.know()
     }
 
-    /// Tells the bench what is known of the switch so far; what it costs is not known yet.
+    /// Tells the bench what is known of the switch so far; costs are still unknown.
     fn know(&mut self) -> Result<(), ProfilerError> {
         const NOTHING: ByPriorities<Overhead> = ByPriorities { single: Overhead::NONE, several: Overhead::NONE };
         let costs =
@@ -233,7 +235,7 @@ impl Run<'_, '_> {
         let most = self.made.batching.as_ref().map_or(1, |found| found.batching.most);
         let mut grid = self.grid.clone();
         if most > 1 && most <= grid.batch_max && !grid.batches.contains(&most) {
-            // A batch that is full is not waited for: that is where the law of batches ends.
+            // A full batch is carried out without waiting: the law of batches ends at this size.
             grid.batches.push(most);
             grid.batches.sort_unstable();
         }
@@ -248,7 +250,7 @@ impl Run<'_, '_> {
         self.packets(&sizes.sizes, &sizes.delays_s)
     }
 
-    /// Delays of packets in levels of these sizes, and throughput.
+    /// Measures packet delays in levels of the given sizes, and throughput.
     fn packets(&mut self, sizes: &[Option<u64>], delays_s: &[f64]) -> Result<(), ProfilerError> {
         self.progress.begin("data plane");
         self.bench.clear()?;
@@ -260,7 +262,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// What can be said with what there is.
+    /// Fits costs and barriers to the bursts measured so far.
     fn fit(&mut self) -> Result<(), ProfilerError> {
         if self.made.timed.is_empty() {
             return Ok(());
@@ -275,22 +277,22 @@ impl Run<'_, '_> {
 }
 
 impl Measurement {
-    /// The profile that it adds up to.
+    /// Builds the profile from the results.
     ///
     /// # Errors
-    /// Too little was measured for one.
+    /// The fits fail, or the result is not a valid profile.
     pub fn profile(&self, about: &About) -> Result<Profile, ProfilerError> {
         let device = if about.device.is_empty() { self.device.clone() } else { about.device.clone() };
         build::profile(&About { device, ..about.clone() }, self)
     }
 
-    /// Packets whose delays were measured, of all levels.
+    /// Returns the measured packet delays of all levels.
     pub fn delays(&self) -> &[crate::store::DelayRow] {
-        // Those of a level are gathered beside those of the levels before.
+        // The rows of each level include those of the levels before it.
         self.delays.last().map_or(&[], |level| &level.rows)
     }
 
-    /// What to know about it.
+    /// Returns remarks for the user about the measurement.
     pub fn notes(&self) -> Vec<String> {
         let lists = [
             self.sizes.as_ref().map(|sizes| sizes.notes.clone()),

@@ -1,4 +1,4 @@
-//! What messages take: packets to the controller and back, echoes, statistics.
+//! Measures the times of messages: packet-in, packet-out, echo and statistics.
 use crate::bench::{Bench, packet_out};
 use crate::device::Seen;
 use crate::levels::{PRIORITY, alike};
@@ -12,20 +12,20 @@ use weir_openflow::model::{Action, Bytes, FlowMod, Instruction, PortNo, SwitchCo
 use weir_traffic::Probe;
 use weir_units::Instant;
 
-/// Lengths of packets.
+/// Lengths of packets, in bytes.
 const SIZES: [u32; 2] = [128, 1024];
-/// Entries for which statistics are asked.
+/// Numbers of entries for which statistics are requested.
 const ENTRIES: [u32; 3] = [1, 10, 100];
-/// Requests for statistics of each number of entries.
+/// Requests for statistics with each number of entries.
 const STATISTICS: u32 = 10;
 /// `max_len` for whole packets.
 const WHOLE: u16 = 0xffff;
-/// Messages after which no more are sent if none came.
+/// Messages after which sending ends if no answer came.
 const NONE_CAME: u32 = 3;
-/// From one message to the next at least: each is to find the switch idle.
+/// Shortest time between two messages, so that each finds the switch idle.
 const APART: Duration = Duration::from_millis(2);
 
-/// Measures messages of all kinds but for those that were measured before.
+/// Measures the message kinds that the store does not have.
 pub(crate) fn measure(
     bench: &mut Bench<'_>,
     grid: &Grid,
@@ -83,7 +83,8 @@ fn keep(
     Ok(())
 }
 
-/// Waits until something is what is looked for, or for a second; then a while, so that the next one finds the switch idle.
+/// Waits until `is_it` accepts an event, for a second at most. Then rests a while, so that the next message finds the
+/// switch idle.
 fn until<T>(bench: &mut Bench<'_>, mut is_it: impl FnMut(Seen) -> Option<T>) -> Result<Option<T>, ProfilerError> {
     bench.check_stop()?;
     let deadline = bench.device.now() + bench.settings.patience.min(Duration::from_secs(1));
@@ -100,7 +101,7 @@ fn mark(bench: &Bench<'_>, run: u16, sequence: u32) -> Probe {
     Probe { run, sequence, sent_ns, is_new_flow: false, counts: true, is_wall: false }
 }
 
-/// From a packet-out to its packet at the second interface.
+/// Measures the times from a packet-out to its packet at the second interface, in seconds.
 fn packet_outs(bench: &mut Bench<'_>, grid: &Grid, size: u32) -> Result<Vec<Option<f64>>, ProfilerError> {
     let run = bench.next_run();
     let mut delays = Vec::new();
@@ -122,7 +123,8 @@ fn is_marked(bytes: &[u8], run: u16, sequence: u32) -> bool {
     Probe::find(bytes, Some(run)).is_some_and(|mark| mark.sequence == sequence)
 }
 
-/// From a packet at the first interface to its packet-in; what the data path takes before that is in it.
+/// Measures the times from a packet at the first interface to its packet-in, in seconds, including the data path's
+/// time.
 fn packet_ins(bench: &mut Bench<'_>, grid: &Grid, size: u32) -> Result<Vec<Option<f64>>, ProfilerError> {
     bench.clear()?;
     let asking = Rule { number: crate::rules::number(3, 1), priority: PRIORITY, kind: weir_profile::MatchKind::L2L3 };
@@ -158,7 +160,8 @@ fn packet_ins(bench: &mut Bench<'_>, grid: &Grid, size: u32) -> Result<Vec<Optio
     Ok(delays)
 }
 
-/// Switches that listen tell those who connect nothing of their own accord until they say how much of packets they want; with none of them, packets without an entry ask nobody.
+/// Sets how many bytes of a packet the switch sends to the controller. Switches that accept connections send nothing
+/// unsolicited until this is set; with 0, packets without an entry cause no packet-ins.
 fn configure(bench: &mut Bench<'_>, miss_send_len: u16) -> Result<(), ProfilerError> {
     let message = bench.message(Body::SetConfig(SwitchConfig { flags: 0, miss_send_len }));
     bench.device.send(&[message])?;
@@ -167,13 +170,13 @@ fn configure(bench: &mut Bench<'_>, miss_send_len: u16) -> Result<(), ProfilerEr
 
 fn echo(bench: &mut Bench<'_>) -> Result<Option<f64>, ProfilerError> {
     let started = bench.device.now();
-    // Not an empty one: those are the session's own.
+    // The data must not be empty: empty echoes are the session's own.
     let (at, _) = bench.ask(Body::EchoRequest(Bytes(b"weir".to_vec())), "echo reply")?;
     bench.rest(APART)?;
     Ok(Some(at.since(started).as_secs_f64()))
 }
 
-/// Until the last part of the answer has come.
+/// Measures the times from a statistics request to the last part of its reply, in seconds.
 fn statistics(bench: &mut Bench<'_>, entries: u32) -> Result<Vec<Option<f64>>, ProfilerError> {
     bench.clear()?;
     let rules: Vec<Rule> = (0..entries).map(alike).collect();

@@ -1,7 +1,9 @@
-//! Which entry goes to the next level when one is full: Cheng (2015), section 4.2.1, in two experiments.
+//! Finds which entry moves to the next level when one is full: Cheng (2015), section 4.2.1, in two experiments.
 //!
-//! Some switches look at packets when an entry comes for which there is no room, some all the time. So entries that fill the first level are given packets, *then* half as
-//! many more come: those that are slow afterwards had to go, or came too late. If nothing but newcomers are slow, it is looked whether packets bring entries back.
+//! Some switches consider packets when an entry arrives for which there is no room, some continuously. So entries
+//! that fill the first level get packets *first*, and then half as many more are added. Entries that are slow
+//! afterwards were displaced or came too late. If only the newest entries are slow, a second experiment checks
+//! whether packets bring entries back.
 use crate::bench::Bench;
 use crate::bench::Planned;
 use crate::levels::{PRIORITY, Sizes, Slow, fastest, once};
@@ -13,23 +15,23 @@ use weir_model::fit::cache_policy::{Inference, Probed, infer, plan};
 use weir_model::switch::policy::{Attribute, Policy, Rank, Standing};
 use weir_profile::MatchKind;
 
-/// Looks at the entries of an experiment: a packet that is late once makes no entry slow.
+/// Passes over the entries of an experiment: a single late packet makes no entry slow.
 const LOOKS: usize = 3;
-/// Lowest priority that entries are given.
+/// Lowest priority given to entries.
 const PRIORITIES_FROM: u16 = 501;
-/// Largest first level whose policy is looked for, in entries; larger ones take too long.
+/// Largest first level, in entries, whose policy is searched for; larger ones take too long.
 const MAX_ENTRIES: u64 = 20_000;
 
-/// What was found.
+/// Policy found in a switch.
 #[derive(serde::Serialize, serde::Deserialize, Debug, Clone, PartialEq, Default)]
 pub struct Found {
-    /// The policy.
+    /// Ranks of the policy, the deciding one first.
     pub policy: Policy,
-    /// What to know about it.
+    /// Remarks for the user.
     pub notes: Vec<String>,
 }
 
-/// Finds rank after rank, with those that were found made equal, until what decides is when an entry came.
+/// Finds the ranks one after another: those already found are made equal. Ends when the time of insertion decides.
 pub(crate) fn measure(
     bench: &mut Bench<'_>,
     grid: &Grid,
@@ -83,7 +85,8 @@ struct Experiment<'e, 'a> {
 }
 
 impl Experiment<'_, '_> {
-    /// Entries fill the first level, get their packets, and half as many come.
+    /// Fills the first level with entries, sends them packets, and adds half as many entries. Returns which ones are
+    /// slow.
     fn push(&mut self, room: u64) -> Result<Vec<Probed>, ProfilerError> {
         let mut standings = self.plan(room.div_ceil(2).max(4))?;
         standings.truncate(usize::try_from(room).unwrap_or(usize::MAX));
@@ -100,7 +103,8 @@ impl Experiment<'_, '_> {
         self.probe(&rules, &standings)
     }
 
-    /// Twice as many entries as fit come, then get their packets: the published experiment.
+    /// Adds twice as many entries as the first level holds, then sends them packets: the published experiment.
+    /// Returns which ones are slow.
     fn refresh(&mut self, room: u64) -> Result<Vec<Probed>, ProfilerError> {
         let standings = self.plan(room)?;
         let rules = rules(&standings);
@@ -123,7 +127,7 @@ impl Experiment<'_, '_> {
         }
     }
 
-    /// Sends packets in the order of their turns.
+    /// Sends packets to entries in the order given by the standings.
     fn send(&mut self, rules: &[Rule], standings: &[Standing]) -> Result<(), ProfilerError> {
         let mut turns: Vec<usize> = (0..rules.len()).filter(|at| standings[*at].used > 0).collect();
         turns.sort_by_key(|at| standings[*at].used);
@@ -139,7 +143,7 @@ impl Experiment<'_, '_> {
         for _ in 0..LOOKS {
             looks.push(once(self.bench, rules, self.spacing)?);
         }
-        // Packets of later looks may find entries where those of the first moved them.
+        // Packets of later passes may match entries where those of the first pass moved them.
         let slow = Slow::of(&looks, |_, delay| self.sizes.level(delay) > 0);
         looks.truncate(if slow.are_moved() { 1 } else { LOOKS });
         let delays = fastest(&looks);
@@ -166,12 +170,12 @@ fn keep(store: &mut Store, round: u32, experiment: &'static str, probed: &[Probe
     Ok(())
 }
 
-/// What decided who went.
+/// Result of the first experiment.
 enum Decided {
     By(Rank),
-    /// Who came last found no room.
+    /// The newest entries found no room.
     Newest,
-    /// Nothing that is known; why.
+    /// No known attribute decides; the text says why.
     No(String),
 }
 
@@ -191,12 +195,12 @@ fn decided(probed: &[Probed], room: u64) -> Result<Decided, ProfilerError> {
     })
 }
 
-/// Whether some entries are in the first level, and some are not. A level that busy moments feigned has all or none.
+/// Returns true if both levels hold entries. A level feigned by a busy machine has all entries or none.
 fn has_both(probed: &[Probed]) -> bool {
     probed.iter().any(|probe| probe.slow) && probed.iter().any(|probe| !probe.slow)
 }
 
-/// The rank by which packets bring entries back, if they do.
+/// Returns the rank by which packets bring entries back, if they do.
 fn by_packets(probed: &[Probed]) -> Result<Option<Rank>, ProfilerError> {
     if !has_both(probed) {
         return Ok(None);
@@ -228,8 +232,8 @@ mod tests {
         (1..=60).map(|modified| Probed { standing: standing(modified), slow: is_slow(modified) }).collect()
     }
 
-    /// A busy machine can feign a second level: then entries that should be there are all fast, or those of the first
-    /// all slow.
+    /// A busy machine can feign a second level: then the entries expected to be slow are all fast, or those of the
+    /// first level all slow.
     #[test]
     fn a_level_that_is_none_leaves_the_policy_open() {
         for (slow, expected) in [(false, "0 of 60"), (true, "60 of 60")] {

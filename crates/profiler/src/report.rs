@@ -1,4 +1,4 @@
-//! What was measured, in words and for programs; the profile beside it has the parameters.
+//! Summarises a measurement for people and programs; the parameters are in the profile.
 use crate::Measurement;
 use crate::throughput::Throughput;
 use serde::Serialize;
@@ -7,14 +7,14 @@ use weir_model::fit::order::Middle;
 use weir_openflow::Version;
 use weir_units::Seconds;
 
-/// Half of the values are below the first number, 95 of 100 below the second, in seconds.
+/// Median and 95th percentile of times, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
-    /// The median.
+    /// Median, in seconds.
     pub p50_s: f64,
-    /// The 95th percentile.
+    /// 95th percentile, in seconds.
     pub p95_s: f64,
-    /// How many.
+    /// Number of values.
     pub samples: usize,
 }
 
@@ -31,85 +31,87 @@ impl Spread {
     }
 }
 
-/// Messages of a kind and size.
+/// Times of messages of one kind and size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MessageTimes {
-    /// Its kind.
+    /// Kind of the messages.
     pub message: String,
-    /// Bytes of the packet, or entries.
+    /// Length of the packet in bytes, or number of entries.
     pub size: u32,
-    /// How long they took.
+    /// Times from request to answer.
     pub times: Spread,
-    /// How many did not come.
+    /// Number of messages without an answer.
     pub lost: usize,
 }
 
-/// How well the fit meets what was measured.
+/// Quality of the fit of the costs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Quality {
-    /// Share of the variance of bursts' times that it explains: none if all take the same time, however well it is met.
+    /// Share of the variance of the bursts' times that the fit explains. It is 0 if all take the same time, however
+    /// good the fit is.
     pub r2: f64,
-    /// Median of how far it is off, as a share.
+    /// Median relative deviation of the times.
     pub error: f64,
-    /// Median of how far it is from the medians of cases' runs, as a share: what chance does to single runs is not in it.
+    /// Median relative deviation of the cases' medians, without chance of single runs.
     pub case_error: f64,
-    /// Share of the variance that is chance: runs of the same case are so far apart.
+    /// Share of the variance due to chance, by the spread between repetitions of a case.
     pub chance: f64,
-    /// Bursts.
+    /// Number of bursts.
     pub samples: usize,
 }
 
-/// What bursts take beside their commands.
+/// Time of bursts beside that of their commands.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct EffectTimes {
-    /// From when commands were carried out until packets met what they changed.
+    /// Time from when commands were carried out until packets are treated accordingly.
     pub times: Spread,
-    /// By how much Schwarz's criterion is lower than if commands alone cost anything.
+    /// Decrease of Schwarz's criterion against a fit with costs of commands alone.
     pub criterion: f64,
 }
 
-/// A measurement in short.
+/// Summary of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// What the switch says it is.
+    /// Description that the switch gives of itself.
     pub device: String,
-    /// The version that its channel speaks.
+    /// OpenFlow version of the channel; none without a channel.
     pub version: Option<Version>,
-    /// Its ports behind the interfaces.
+    /// Port numbers of the switch behind the interfaces.
     pub ports: Vec<u32>,
-    /// Entries that were added to look for levels, and whether the switch said that it is full.
+    /// Number of entries added to find levels, and true if the switch reported a full table.
     pub entries: Option<(u64, bool)>,
-    /// Bursts of commands that were timed.
+    /// Number of timed bursts.
     pub bursts: usize,
-    /// How well costs fit.
+    /// Quality of the fit of the costs.
     pub fit: Option<Quality>,
-    /// What bursts take beside that; none if it is not certain.
+    /// Time of bursts beside that of their commands; none if it is not certain.
     pub effect: Option<EffectTimes>,
-    /// Messages.
+    /// Times of messages by kind and size.
     pub messages: Vec<MessageTimes>,
-    /// How much later barriers were answered than packets showed that commands were done; below 0: before.
+    /// Median time from when packets showed a burst done to the barrier's reply, in seconds; negative if the reply
+    /// came first.
     pub barrier_lag_s: Option<f64>,
-    /// The highest rates without loss.
+    /// Highest rates without loss.
     pub throughput: Vec<Throughput>,
-    /// The rig's own delay, which is not in the delays of packets at these rates nor in the profile; nothing if it is not known.
+    /// Delay of the rig itself, subtracted from the packet delays at these rates and in the profile; none if unknown.
     pub rig: Option<RigTimes>,
-    /// What to know about it.
+    /// Remarks for the user.
     pub notes: Vec<String>,
 }
 
-/// What the rig takes itself, in seconds.
+/// Delay of the rig itself, in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RigTimes {
-    /// How it is known.
+    /// Source of the values.
     pub how: String,
-    /// A packet of 128 bytes, 100 us after the one before.
+    /// Delay of a packet of 128 bytes, sent 100 us after the previous one, in seconds.
     pub packet_s: f64,
-    /// A message of 128 bytes, with the packet that it is about.
+    /// Delay of a message of 128 bytes including the packet it carries, in seconds.
     pub message_s: f64,
 }
 
 impl Measurement {
-    /// The measurement in short.
+    /// Returns the summary of the measurement.
     pub fn summary(&self) -> Summary {
         let mut messages: Vec<MessageTimes> = Vec::new();
         let mut kinds: Vec<(&str, u32)> = self.messages.iter().map(|row| (row.message.as_str(), row.size)).collect();
@@ -163,7 +165,7 @@ impl Measurement {
 }
 
 impl Summary {
-    /// In words, a line for each thing.
+    /// Returns the summary as text, with a line for each item.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let ports = self.ports.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");

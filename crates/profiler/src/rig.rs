@@ -1,9 +1,12 @@
-//! The rig's own delay: what packets and messages take in the machine that measures, with no device in between. It is taken off what the device is said to take.
+//! Measures the rig's own delay: the time that packets and messages take in the measuring machine without a device.
+//! It is subtracted from the times measured with the device.
 //!
-//! Packets are sent by one of two interfaces that are joined and taken in by the other, by the same code as those of the device, for each length and each time between packets.
-//! Where interfaces say when packets leave and come, as those of the kernel do, nearly nothing is left of it.
-//! A message is written at one end of a connection of this machine and read at the other. Of what a packet takes from interface to interface a packet-in or a packet-out has half:
-//! it is only sent, or only taken in.
+//! Packets are sent by one of two joined interfaces and received by the other, by the same code as for the device,
+//! for each length and each time between packets. If the interfaces report departures and arrivals, as the kernel's
+//! do, almost no delay remains.
+//!
+//! A message is written at one end of a local TCP connection and read at the other. A packet-in or packet-out also
+//! contains half of a packet's delay, because its packet is only sent or only received.
 use crate::bench::{Bench, Planned};
 use crate::live::Live;
 use crate::rules::{Rule, SHORTEST};
@@ -18,44 +21,46 @@ use weir_model::fit::order::Middle;
 use weir_profile::MatchKind;
 use weir_units::{Clock as _, Instant, Seconds, SystemClock};
 
-/// Packets of each case at most.
+/// Most packets of each case.
 const PACKETS: u32 = 20;
-/// How often each case is looked at: others of the machine hold up some, so the least counts.
+/// Passes over all cases; the least value counts, because other programs delay some packets.
 const LOOKS: usize = 2;
-/// Packets before them: the first ones meet cold caches.
+/// Packets before each case's, which find cold caches.
 const WARM: u32 = 5;
-/// What lengths are measured at, and what times between packets are.
+/// Packet length (bytes) while the gap varies, and gap (us) while the length varies.
 const BYTES: u32 = 128;
 const GAP_US: u32 = 100;
-/// The longest frame of the pair of interfaces.
+/// Longest frame of the pair of interfaces, in bytes.
 const LONGEST: u32 = 1514;
-/// Messages, and their length.
+/// Number of messages, and their length in bytes.
 const MESSAGES: usize = 200;
 const MESSAGE_BYTES: usize = 128;
-/// How long one of them may take: a second is as good as never.
+/// Longest time of a message; later ones count as lost.
 const MESSAGE_LIMIT: Duration = Duration::from_secs(1);
-/// How long a new pair may take until its link is up, which the kernel sees to some time after it was told, and how often it is looked at.
+/// Longest time until the link of a new pair is up, and interval at which it is checked. The kernel sets it up some
+/// time after the request.
 const SETTLED: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
-/// Longest report that is read.
+/// Longest report that is read, in bytes.
 const MAX_REPORT: u64 = 1 << 24;
-/// Names of the pair's interfaces begin with the process; these numbers follow. Labs of the same process have lower ones.
+/// Numbers in the names of the pair's interfaces, after the process identifier. Labs of the same process use lower
+/// numbers.
 const NUMBERS: [u32; 2] = [90, 91];
 
-/// Where the rig's own delay is known from.
+/// Source of the rig's own delay.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RigSource {
-    /// A veth pair if the interfaces are such, else nothing is known.
+    /// Measured on a veth pair if the interfaces are veths; otherwise unknown.
     Auto,
-    /// Nothing is taken off.
+    /// Unknown: nothing is subtracted.
     None,
-    /// A veth pair that is made for the moment.
+    /// Measured on a temporary veth pair.
     Veth,
-    /// Two interfaces that a cable joins.
+    /// Measured on two interfaces joined by a cable.
     Joined([String; 2]),
-    /// So many seconds.
+    /// Given, in seconds.
     Given(f64),
-    /// A report of `weir traffic --json` without the device.
+    /// Read from a report of `weir traffic --json` without the device.
     Report(PathBuf),
 }
 
@@ -79,18 +84,19 @@ impl FromStr for RigSource {
     }
 }
 
-/// What the rig itself takes.
+/// Delay of the rig itself.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Rig {
-    /// How it is known; nothing is if empty.
+    /// Source of the values; empty if nothing is known.
     pub how: String,
-    /// A packet from interface to interface, in seconds, by its length in bytes: rising.
+    /// Pairs of packet length (bytes) and delay from interface to interface (s), rising.
     pub by_bytes: Vec<(u32, f64)>,
-    /// The same by microseconds between packets: rising.
+    /// Pairs of time between packets (us) and delay from interface to interface (s), rising.
     pub by_gap_us: Vec<(u32, f64)>,
-    /// A message, one way, in seconds.
+    /// Time of a message in one direction, in seconds.
     pub message_s: f64,
-    /// Whether what sending a packet takes is in it, so that delays are to count from before that, too ([`Live::count_sending`]); it is in those of former versions.
+    /// True if the delays include sending a packet. Measured delays must then start before sending, too
+    /// ([`Live::count_sending`]). Files of former versions lack the field and include sending.
     #[serde(default = "yes")]
     pub has_sending: bool,
 }
@@ -100,10 +106,10 @@ fn yes() -> bool {
 }
 
 impl Rig {
-    /// Finds out, for interfaces as they are given to [`Live::open`].
+    /// Obtains the rig's delay, for interfaces as given to [`Live::open`].
     ///
     /// # Errors
-    /// What was asked for cannot be made or read; someone wants it to end.
+    /// The source cannot be created or read, or the user stopped.
     pub fn find(
         source: &RigSource,
         interfaces: &[String],
@@ -125,7 +131,7 @@ impl Rig {
         }
     }
 
-    /// Whether anything is known of it.
+    /// Returns true if the delay is known.
     pub fn is_known(&self) -> bool {
         !self.how.is_empty()
     }
@@ -157,7 +163,7 @@ impl Rig {
         Ok(Rig { message_s: message_delay(SystemClock::start()).unwrap_or(0.0), ..rig })
     }
 
-    /// Measures two interfaces that are joined.
+    /// Measures the delay over two joined interfaces.
     pub(crate) fn measure(
         device: &mut dyn Device,
         how: String,
@@ -188,7 +194,7 @@ impl Rig {
         Ok(rig)
     }
 
-    /// Takes the median of a report of `weir traffic --json`.
+    /// Reads the median delay from a report of `weir traffic --json`.
     fn read(path: &Path) -> Result<Rig, ProfilerError> {
         let wrong = |problem: String| ProfilerError::File { path: path.display().to_string(), problem };
         let reading = |error: std::io::Error| wrong(format!("--rig: reading it: {error}"));
@@ -205,24 +211,25 @@ impl Rig {
         Ok(Rig::constant(us * 1e-6, format!("{}", path.display())))
     }
 
-    /// What a packet takes of itself, in seconds.
+    /// Returns the rig's delay of a packet of `bytes` bytes, sent `gap_us` microseconds after the previous one, in
+    /// seconds.
     pub fn packet_s(&self, bytes: u32, gap_us: u32) -> f64 {
         let base = at(&self.by_bytes, BYTES);
         (at(&self.by_bytes, bytes) + at(&self.by_gap_us, gap_us) - base).max(0.0)
     }
 
-    /// What a packet-in or a packet-out takes of itself, in seconds.
+    /// Returns the rig's delay of a packet-in or packet-out with a packet of `bytes` bytes, in seconds.
     pub fn message_s(&self, bytes: u32) -> f64 {
         self.message_s + at(&self.by_bytes, bytes) / 2.0
     }
 
-    /// A delay of a packet without the rig's.
+    /// Returns the delay of a packet without the rig's part, in seconds.
     pub(crate) fn off(&self, delay_s: f64, bytes: u32, gap_us: u32) -> f64 {
-        // What is left is never less than no time.
+        // The remaining delay stays above 0.
         if self.is_known() { (delay_s - self.packet_s(bytes, gap_us)).max(1e-9) } else { delay_s }
     }
 
-    /// How much was taken off, in words; nothing if nothing was.
+    /// Returns a remark on how much was subtracted; none if nothing was.
     pub(crate) fn note(&self, s: f64) -> Option<String> {
         self.is_known().then(|| format!("{} of the rig's own taken off", Seconds(s)))
     }
@@ -236,14 +243,14 @@ fn are_veths(interfaces: &[String]) -> bool {
     !interfaces.is_empty() && interfaces.iter().map(name).all(|name| weir_port::veth::is_veth(&name))
 }
 
-/// The same kind of port on another interface: `af_xdp:eth0` becomes `af_xdp:NAME`.
+/// Returns the port specification with another interface: `af_xdp:eth0` becomes `af_xdp:NAME`.
 fn with_name(spec: &str, name: &str) -> String {
     let Some((kind, rest)) = spec.split_once(':') else { return name.to_owned() };
     let options = rest.split_once(',').map_or_else(String::new, |(_, options)| format!(",{options}"));
     format!("{kind}:{name}{options}")
 }
 
-/// The value at a place: between two that are known by a line, beyond them the nearest.
+/// Returns the value at `place`, interpolated linearly between known places; beyond them the nearest value.
 fn at(known: &[(u32, f64)], place: u32) -> f64 {
     let next = known.partition_point(|(at, _)| *at < place);
     match (next.checked_sub(1).and_then(|before| known.get(before)), known.get(next)) {
@@ -255,7 +262,7 @@ fn at(known: &[(u32, f64)], place: u32) -> f64 {
     }
 }
 
-/// Keeps the least value of each place.
+/// Keeps the smaller of the known and the new value of a place.
 fn least(known: &mut Vec<(u32, f64)>, place: u32, value: f64) {
     match known.iter_mut().find(|(at, _)| *at == place) {
         Some((_, least)) => *least = least.min(value),
@@ -278,7 +285,8 @@ fn median(bench: &mut Bench<'_>, bytes: u32, gap_us: u32, packets: u32) -> Resul
     Ok(Middle::of(&delays)?.median)
 }
 
-/// What a message takes through a connection of this machine, in the median; none if there can be none.
+/// Returns the median time of a message through a local TCP connection, in seconds; none if no connection can be
+/// made.
 fn message_delay(clock: SystemClock) -> Option<f64> {
     let listener = TcpListener::bind("127.0.0.1:0").ok()?;
     let mut near = TcpStream::connect(listener.local_addr().ok()?).ok()?;
@@ -294,7 +302,7 @@ fn message_delay(clock: SystemClock) -> Option<f64> {
     Middle::of(&times).ok().map(|middle| middle.median)
 }
 
-/// How long it took until a whole message was there.
+/// Returns the time from `started` until a whole message has arrived.
 fn came(far: &mut TcpStream, clock: SystemClock, started: Instant) -> Option<Duration> {
     let mut left = [0; MESSAGE_BYTES];
     let mut bytes = 0;

@@ -1,4 +1,4 @@
-//! The profile that everything measured adds up to.
+//! Builds the profile from all measurements and fits.
 use super::costs::Costs;
 use super::{effect, forwarding, service};
 use crate::control::{Command, Timed};
@@ -15,45 +15,46 @@ use weir_profile::{
     Barrier, ControlPath, Evidence, LevelForwarding, Origin, Profile, Returns, ServiceTime, SwitchTiming,
 };
 
-/// The share of bursts that barriers may be answered before, for a barrier to count as waiting.
+/// Largest share of bursts answered before they were done with which barriers still count as waiting.
 const EARLY: f64 = 0.5;
-/// A barrier that is answered before this share of what its commands cost has not waited for them.
+/// A barrier answered before this share of its commands' cost has not waited for them.
 const SURELY: f64 = 0.5;
-/// Seconds between packets that ask the controller: each finds the switch idle.
+/// Time between packets for the controller, in seconds: each finds the switch idle.
 const ALONE_S: f64 = 5e-3;
-/// What counts as held up if nothing is said.
+/// Default of `SwitchTiming::slow`: packets that took longer at the switch count as held up.
 const SLOW: std::time::Duration = std::time::Duration::from_millis(1);
 
-/// What the profile says of itself.
+/// Description of a profile by its author.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct About {
-    /// Its name.
+    /// Name of the profile.
     pub name: String,
-    /// What the device is.
+    /// Name of the device.
     pub device: String,
-    /// How it was measured.
+    /// Method of the measurement.
     pub source: String,
-    /// When, as a date.
+    /// Date of the measurement.
     pub date: Option<String>,
-    /// Where the raw runs are.
+    /// Folder of the raw runs.
     pub runs: Option<std::path::PathBuf>,
 }
 
-/// How barriers are answered, and what that rests on.
+/// Behaviour of barriers, with evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Barriers {
-    /// As profiles have it.
+    /// Behaviour as profiles describe it.
     pub barrier: Barrier,
-    /// What the time rests on.
+    /// Evidence for the barrier's lag.
     pub evidence: Option<Evidence>,
-    /// Bursts behind which the barrier was answered too early, of all.
+    /// Number of bursts whose barrier was answered too early, and number of all.
     pub early: [usize; 2],
-    /// Bursts that were carried out in another order than they were sent.
+    /// Number of bursts carried out in another order than they were sent.
     pub reordered: usize,
 }
 
-/// Looks at all barriers. Those of bursts that were timed most finely say how long answers take. Where packets meet changes later than they were carried out, costs say when that was; `most` are
-/// carried out together, and costs do not say how long those that are more wait for their own batch.
+/// Derives the behaviour of barriers from timed bursts. The bursts timed most precisely give the lag of replies. If
+/// changes take effect later than they are carried out, the fitted costs say when commands were carried out. `most`
+/// is the batch size: for larger bursts the costs do not include the wait for the burst's own last batch.
 pub fn barriers(timed: &[Timed], costs: &Costs, most: u32) -> Result<Barriers, ProfilerError> {
     let bursts: Vec<&Timed> =
         timed.iter().filter(|one| matches!(one.command, Command::Add | Command::Modify)).collect();
@@ -71,7 +72,7 @@ pub fn barriers(timed: &[Timed], costs: &Costs, most: u32) -> Result<Barriers, P
     if costs.effect.is_some() && most > 1 {
         finest.retain(|one| one.batch <= most);
     }
-    // What costs come to is most exact where it is least.
+    // The time computed from costs is most precise where it is smallest.
     let width = |one: &Timed| if costs.effect.is_some() { done_s(one) } else { one.high_s - one.low_s };
     finest.sort_by(|left, right| width(left).total_cmp(&width(right)));
     finest.truncate((bursts.len() / 3).max(4));
@@ -83,7 +84,7 @@ pub fn barriers(timed: &[Timed], costs: &Costs, most: u32) -> Result<Barriers, P
         .collect::<Vec<_>>();
     let usual = Middle::of(&lags.iter().map(|lag| lag.1).collect::<Vec<_>>()).map_or(0.0, |lag| lag.median);
     let fitted = service::fit(&lags)?;
-    // What is shorter than the time between two packets does not show.
+    // A lag shorter than the time between two packets cannot be measured.
     let (lag, evidence) = match fitted {
         Some((lag, evidence)) if lag.mean_s(1.0).min(usual) > width => {
             (Some(ServiceTime { per_byte_s: 0.0, ..lag }), Some(evidence))
@@ -94,12 +95,12 @@ pub fn barriers(timed: &[Timed], costs: &Costs, most: u32) -> Result<Barriers, P
     Ok(Barriers { barrier: Barrier { waits, lag }, evidence, early: [early, bursts.len()], reordered })
 }
 
-/// Names of levels: the fastest is the first.
+/// Returns the names of levels, the fastest first.
 fn names(levels: usize) -> Vec<String> {
     (1..=levels).map(|level| if levels == 1 { "table".to_owned() } else { format!("level {level}") }).collect()
 }
 
-/// Puts the profile together.
+/// Builds the profile.
 pub(crate) fn profile(about: &About, measured: &Measurement) -> Result<Profile, ProfilerError> {
     let mut evidence: BTreeMap<String, Evidence> = BTreeMap::new();
     let tables = tables(measured, &mut evidence);
@@ -129,12 +130,13 @@ pub(crate) fn profile(about: &About, measured: &Measurement) -> Result<Profile, 
         evidence,
     };
     let runs = profile.runs.clone();
-    // What is written is what counts: it is read again, as whoever uses it will.
+    // The profile is written and read again, so that it has exactly what its users will read.
     let read = Profile::parse(&profile.to_toml(), &format!("{}.toml", about.name))?;
     Ok(Profile { runs, ..read })
 }
 
-/// From when commands were carried out until packets meet what they changed, without what the rig takes of a burst.
+/// Returns the time from when commands were carried out until packets are treated accordingly, without the rig's own
+/// delay.
 fn effect(
     measured: &Measurement,
     evidence: &mut BTreeMap<String, Evidence>,
@@ -148,7 +150,7 @@ fn effect(
 }
 
 fn tables(measured: &Measurement, evidence: &mut BTreeMap<String, Evidence>) -> Option<SwitchModel> {
-    // A device without a control channel has one table without end.
+    // A device without a control channel has one unlimited table.
     let unknown = || (!measured.delays.is_empty()).then(Sizes::unknown);
     let sizes = &measured.sizes.clone().or_else(unknown)?;
     let batching = measured.batching.as_ref().map_or(weir_model::switch::batch::Batching::NONE, |found| found.batching);
@@ -164,7 +166,7 @@ fn tables(measured: &Measurement, evidence: &mut BTreeMap<String, Evidence>) -> 
     let mut above = 1;
     let mut levels = Vec::new();
     for (at, size) in sizes.sizes.iter().enumerate() {
-        // Files have levels in the order of their sizes.
+        // Files require the levels in the order of their sizes.
         let size = size.map(|size| size.max(above));
         above = size.unwrap_or(above);
         if size.is_some() {
@@ -182,7 +184,7 @@ fn tables(measured: &Measurement, evidence: &mut BTreeMap<String, Evidence>) -> 
     }
     if let Some(costs) = costs {
         let written = |key: &str| {
-            // Costs that are not written have nowhere to keep what they rest on.
+            // Costs that are not written to the file cannot have evidence there.
             let level = levels.iter().enumerate().find(|(at, _)| key.starts_with(&format!("level{}.", at + 1)));
             level.is_some_and(|(_, level)| {
                 let is_none = |costs: &weir_model::switch::costs::ByPriorities<_>| *costs == NOTHING;
@@ -238,7 +240,7 @@ fn all_forwarding(
     Ok(made)
 }
 
-/// Delays of packets without the rig's.
+/// Returns the delays of packets without the rig's own delay.
 fn without_rig(rows: &[DelayRow], rig: &Rig) -> Vec<DelayRow> {
     let off = |row: &DelayRow| {
         let delay_s = row.delay_s.map(|delay_s| rig.off(delay_s, row.bytes, row.gap_us));
@@ -247,7 +249,7 @@ fn without_rig(rows: &[DelayRow], rig: &Rig) -> Vec<DelayRow> {
     rows.iter().map(off).collect()
 }
 
-/// Base delays say how much of the rig's was taken off.
+/// Adds to the evidence of base delays how much of the rig's delay was subtracted.
 fn rig_noted(key: String, found: Evidence, measured: &Measurement) -> (String, Evidence) {
     let base = measured.delays.iter().find(|delays| key.starts_with(&format!("level{}.", delays.base.level + 1)));
     let note = base
@@ -256,7 +258,7 @@ fn rig_noted(key: String, found: Evidence, measured: &Measurement) -> (String, E
     (key, Evidence { note: found.note.clone().or(note), ..found })
 }
 
-/// What messages take; the data path's part of packet-ins is taken off.
+/// Fits the times of packet-ins and packet-outs; the data path's part of packet-ins is subtracted.
 fn timing(
     measured: &Measurement,
     forwarding: &[Option<LevelForwarding>],

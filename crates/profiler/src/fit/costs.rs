@@ -1,4 +1,4 @@
-//! What changes cost each level, from the grid's times.
+//! Fits the costs of flow table changes for each level to the grid's times.
 use super::effect::{self, Effect};
 use super::linear::{Estimate, Fitted, Observation, Zero};
 use crate::control::{Command, Timed};
@@ -10,33 +10,34 @@ use weir_model::switch::costs::{ByPriorities, TableCosts};
 use weir_model::switch::speedup::{Overhead, Speedup};
 use weir_profile::Evidence;
 
-/// The share of a time that noise is taken for at least.
+/// Smallest noise assumed, as a share of a time.
 const NOISE: f64 = 0.003;
-/// What a clock and a wire leave at least, in seconds.
+/// Smallest error assumed, in seconds, for clock and wire.
 const FLOOR_S: f64 = 2e-6;
-/// Deleting is told apart from writing if both are certain not to be alike and so far apart, as a share.
+/// Smallest relative difference, beside disjoint intervals, with which deleting has a cost of its own instead of
+/// writing's.
 const APART: f64 = 0.02;
-/// If half of the cases' medians are farther from the fit than this share of themselves, costs do not say what takes the time:
+/// Costs do not explain the times if half of the cases' medians deviate from the fit by more than this share,
 const UNEXPLAINED: f64 = 0.25;
-/// unless chance does so more often than this. Medians of a few runs are off, too.
+/// unless chance explains the deviation with more than this probability: medians of a few runs deviate, too.
 const BY_CHANCE: f64 = 0.01;
 
-/// Costs by level, and what they rest on by parameter.
+/// Costs by level, with the evidence for each parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Costs {
-    /// The first level's first.
+    /// Costs of each level, from the first.
     pub levels: Vec<TableCosts>,
-    /// What they rest on.
+    /// Evidence by parameter name.
     pub evidence: BTreeMap<String, Evidence>,
-    /// What bursts take beside them, if that is certain: it is not in the notes then.
+    /// Time of a burst beside its commands, if it is certain; otherwise the notes mention it.
     pub effect: Option<Effect>,
-    /// What to know about them.
+    /// Remarks for the user.
     pub notes: Vec<String>,
-    /// The fit behind them.
+    /// Fit that the costs come from.
     pub fitted: Fitted,
 }
 
-/// A burst's time as the fit takes it, of the case with a number.
+/// Returns a burst as an observation for the fit, with the number of its case.
 fn observation(timed: &Timed, case: u32) -> Observation {
     let seconds = timed.seconds();
     let bracket = (timed.high_s - timed.low_s) / 12f64.sqrt();
@@ -44,9 +45,9 @@ fn observation(timed: &Timed, case: u32) -> Observation {
     Observation { terms: timed.terms.clone(), seconds, sd, case }
 }
 
-/// Costs of so many levels.
+/// Fits the costs of `levels` levels.
 pub fn fit(timed: &[Timed], levels: usize, batching: Batching) -> Costs {
-    // Larger bursts are several batches, of which one waits beside another's work.
+    // Larger bursts are several batches, of which one waits while another is carried out.
     let is_whole = |one: &&Timed| {
         one.seconds() > 0.0 && (batching.most == 1 || one.command == Command::DeleteMany || one.batch <= batching.most)
     };
@@ -102,7 +103,7 @@ impl Costs {
                 self.overhead(&key, batching, |batch| column(level, several, batch))
             };
             let (single, several) = (of(false), of(true));
-            // A level where entries of one kind were never alone has the other's costs.
+            // A level without data for one kind of priorities takes the costs of the other kind.
             ByPriorities {
                 single: single.or(several).unwrap_or(Overhead::NONE),
                 several: several.or(single).unwrap_or(Overhead::NONE),
@@ -111,7 +112,7 @@ impl Costs {
         let add = both("add", |level, several, batch| Column::Add { level, several, batch });
         let modify = both("modify", |level, several, batch| Column::Modify { level, several, batch });
         let shift_s = self.cost(&format!("{key}.shift"), Column::Shift { level });
-        // Every command searches all levels: what that takes is one number.
+        // Every command searches all levels, so only the sum can be measured.
         let search_s = if level == 0 { self.cost(&format!("{key}.search"), Column::Search) } else { 0.0 };
         let (write_s, delete_s) = self.written(&key, level);
         TableCosts { add, modify, shift_s, search_s, write_s, delete_s }
@@ -139,7 +140,7 @@ impl Costs {
         0.0
     }
 
-    /// Writing an entry, and taking one out where that is something else.
+    /// Returns the cost of writing an entry, and that of deleting one where it differs.
     fn written(&mut self, key: &str, level: usize) -> (f64, Option<f64>) {
         let (write, delete) = (Column::Write { level }, Column::Delete { level });
         let is_measured =
@@ -159,7 +160,7 @@ impl Costs {
         (write_s, is_else.then(|| self.cost(&key_of("delete"), delete)))
     }
 
-    /// What a cost came out as, and what holds it; none if times do not tell.
+    /// Returns a cost and its interval; none if the times do not determine it.
     fn range(&self, column: Column) -> Option<(f64, [f64; 2])> {
         let fitted = self.fitted.costs.get(&column).map(|estimate| (estimate.value, estimate.interval));
         fitted.or_else(|| match self.fitted.zero.get(&column)? {
@@ -168,7 +169,7 @@ impl Costs {
         })
     }
 
-    /// Cost for each entry that is there, alone and in batches; none if that was not measured.
+    /// Returns the cost for each present entry, of a command alone and in batches; none if it was not measured.
     fn overhead(&mut self, key: &str, batching: Batching, column: impl Fn(u32) -> Column) -> Option<Overhead> {
         let is_measured = |batch: &u32| {
             let column = column(*batch);
@@ -178,7 +179,7 @@ impl Costs {
         let first = *batches.first()?;
         let alone = self.fitted.value(column(first));
         if first != 1 || alone == 0.0 {
-            // What it may be at most is said.
+            // The evidence gives the largest value that the cost may have.
             self.cost(key, column(1));
             if batches.iter().any(|batch| self.fitted.value(column(*batch)) > 0.0) {
                 self.notes.push(format!("{key}: a command alone does not show it, taken for 0"));
@@ -210,7 +211,8 @@ mod tests {
     use super::*;
     use crate::Priorities;
 
-    /// A switch in software: commands take some time each, whatever is there, and show when its threads come round. Now and then the machine does something else.
+    /// A software switch: commands take constant time, and show when its threads check for changes. Rarely the
+    /// machine is busy with something else.
     fn in_software(spread: f64, seed: u64) -> Vec<Timed> {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut all = Vec::new();
@@ -259,7 +261,7 @@ mod tests {
             assert!(costs.fitted.error < 0.15 && costs.fitted.r2 > 0.3, "{costs:?}");
             assert!(costs.notes.iter().all(|note| !note.starts_with("commands:")), "{:?}", costs.notes);
             assert!(costs.evidence["level1.write"].residual.is_some_and(|share| share > 0.01 && share < 0.1));
-            // All commands alone take the same: there is no variance to explain, and nothing unexplained.
+            // Commands alone all take the same time, so there is no variance to explain, and nothing unexplained.
             let alone: Vec<Timed> = timed.into_iter().filter(|one| one.batch == 1).collect();
             let costs = fit(&alone, 1, Batching::NONE);
             assert!(costs.fitted.r2 < 0.5 && costs.fitted.error < 0.1, "{costs:?}");
@@ -276,7 +278,7 @@ mod tests {
         };
         let (is_said, fitted) = says(&in_software(1.0, 1));
         assert!(!is_said && fitted.error > 0.2 && fitted.case_error < UNEXPLAINED, "runs are far apart: {fitted:?}");
-        // What takes the time comes and goes by case, in no way that a profile knows.
+        // The extra time depends on the case in a way that no profile can express.
         let mut timed = in_software(0.1, 1);
         timed.iter_mut().filter(|one| (one.entries + u64::from(one.batch)) % 2 == 0).for_each(|one| {
             one.low_s *= 5.0;

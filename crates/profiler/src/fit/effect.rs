@@ -1,8 +1,9 @@
-//! How long it takes until packets meet what a burst changed, beside what its commands cost.
+//! Fits the time from when commands were carried out until packets are treated accordingly.
 //!
-//! A switch whose data path keeps what it has decided of packets takes a time for that which has nothing to do with how many commands there were (Open vSwitch: until its threads have come
-//! round). Whether a switch is like that, is asked by comparing two fits of the same times: what commands cost alone, and with a time for each burst. The latter has one parameter more, which
-//! Schwarz's criterion (1978) charges it for.
+//! A switch that caches decisions about packets takes such a time, whatever the number of commands (Open vSwitch:
+//! until its threads have revalidated their flows). To decide whether a switch behaves so, two fits of the same times
+//! are compared: with the cost of commands alone, and with an additional constant for each burst. Schwarz's criterion
+//! (1978) charges the latter for its additional parameter.
 use super::linear::Fitted;
 use super::{service, spread};
 use crate::ProfilerError;
@@ -12,22 +13,22 @@ use weir_model::Distribution;
 use weir_model::fit::order::Middle;
 use weir_profile::{Evidence, ServiceTime};
 
-/// By how much the criterion has to be lower with a time for each burst: very strong evidence (Kass and Raftery 1995).
+/// Decrease of the criterion that counts as certain: very strong evidence (Kass and Raftery 1995).
 const TELLING: f64 = 10.0;
-/// Quantiles that a law is held against.
+/// Number of quantiles at which the law is compared with the times.
 const QUANTILES: u32 = 100;
 
-/// What bursts took beside their commands.
+/// Time of bursts beside that of their commands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
-    /// Of each burst that was fitted, in seconds, not less than 0.
+    /// Time of each fitted burst, in seconds, at least 0.
     pub samples_s: Vec<f64>,
-    /// By how much Schwarz's criterion is lower than without.
+    /// Decrease of Schwarz's criterion by the additional constant.
     pub criterion: f64,
 }
 
 impl Effect {
-    /// What the bursts of a fit took beside commands, if that is certain and shows.
+    /// Returns the bursts' times beside their commands, if they are certain and long enough to be measured.
     pub(super) fn of(fitted: &Fitted, timed: &[&Timed]) -> Option<Effect> {
         if fitted.criterion < TELLING || !shows(fitted, timed) {
             return None;
@@ -36,9 +37,9 @@ impl Effect {
         Some(Effect { samples_s, criterion: fitted.criterion })
     }
 
-    /// The law of these times, and how well its quantiles are theirs. So much of each is the rig's own.
+    /// Fits a law to the times less `rig_s` seconds each, and compares its quantiles with theirs.
     pub(super) fn law(&self, rig_s: f64) -> Result<Option<(ServiceTime, Evidence)>, ProfilerError> {
-        // Those that are nothing count, too.
+        // Times of zero count, too.
         let samples: Vec<(f64, f64)> = self.samples_s.iter().map(|s| (1.0, (s - rig_s).max(1e-9))).collect();
         let Some((time, evidence)) = service::fit(&samples)? else { return Ok(None) };
         let mut times: Vec<f64> = samples.into_iter().map(|sample| sample.1).collect();
@@ -57,17 +58,17 @@ impl Effect {
     }
 }
 
-/// Whether bursts take more beside their commands than what lies between two packets, as far as times were looked at most finely.
+/// Returns true if the constant of bursts exceeds the time between two packets in the most precisely timed bursts.
 pub(super) fn shows(fitted: &Fitted, timed: &[&Timed]) -> bool {
     fitted.costs.get(&Column::Constant).is_some_and(|found| found.value > finest_width(timed))
 }
 
-/// When commands were carried out that a burst consists of, in seconds after it was sent, by what they cost.
+/// Returns the time that a burst's commands take by their fitted costs, in seconds after sending.
 pub(super) fn commands_s(fitted: &Fitted, timed: &Timed) -> f64 {
     fitted.predict(&timed.terms) - fitted.value(Column::Constant)
 }
 
-/// The time between two packets where it was shortest: the median of a third of the bursts.
+/// Returns the median bracket width of the most precisely timed third of the bursts, in seconds.
 fn finest_width(timed: &[&Timed]) -> f64 {
     let mut widths: Vec<f64> = timed.iter().map(|one| one.high_s - one.low_s).collect();
     widths.sort_by(f64::total_cmp);

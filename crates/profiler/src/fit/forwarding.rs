@@ -1,4 +1,4 @@
-//! How packets take their way through a level, from measured delays: Cheng (2015), section 5.3.
+//! Fits the forwarding law of a level to measured delays: Cheng (2015), section 5.3.
 use crate::ProfilerError;
 use crate::rig::Rig;
 use crate::store::DelayRow;
@@ -9,18 +9,18 @@ use weir_model::fit::order::Middle;
 use weir_model::switch::forward::{At, BASE, Measured, Slopes};
 use weir_profile::{Evidence, LevelForwarding, MatchKind};
 
-/// Spread of delays that is taken for noise at least, as a share of them.
+/// Smallest spread of delays that counts as noise, as a share of the delay.
 const NOISE: f64 = 0.01;
-/// Steps whose times between packets differ by less than this share are one: they are looked for no finer.
+/// Thresholds that differ by less than this share are one: the search is not finer.
 const ONE_STEP: f64 = 0.04;
 
-/// The distance between the quartiles of a normal distribution, in standard deviations.
+/// Interquartile range of a normal distribution, in standard deviations.
 const NORMAL_IQR: f64 = 1.349;
 
-/// A level's law, and what it rests on by parameter.
+/// Forwarding law of a level, with evidence by parameter name.
 pub(crate) type Found = (LevelForwarding, BTreeMap<String, Evidence>);
 
-/// A case of the data plane's grid.
+/// Cell of the data plane's grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Case {
     pub(crate) level: usize,
@@ -41,7 +41,7 @@ impl Case {
     }
 }
 
-/// Delays of each case, in seconds.
+/// Groups the delays of a level by case, in seconds.
 pub(crate) fn cases(rows: &[DelayRow], level: usize) -> BTreeMap<Case, Vec<f64>> {
     let mut cases: BTreeMap<Case, Vec<f64>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.level == level) {
@@ -52,7 +52,8 @@ pub(crate) fn cases(rows: &[DelayRow], level: usize) -> BTreeMap<Case, Vec<f64>>
     cases
 }
 
-/// The law of a level, and what it rests on by parameter. `base` is the case that all others differ from in one thing; what `rig` takes is taken off.
+/// Fits the law of a level. `base` is the case from which all others differ in one factor. The rig's variation over
+/// the time between packets counts as uncertainty. Returns none without delays of the base case.
 pub(crate) fn fit(cases: &BTreeMap<Case, Vec<f64>>, base: Case, rig: &Rig) -> Result<Option<Found>, ProfilerError> {
     if cases.get(&base).is_none_or(Vec::is_empty) {
         return Ok(None);
@@ -64,11 +65,12 @@ pub(crate) fn fit(cases: &BTreeMap<Case, Vec<f64>>, base: Case, rig: &Rig) -> Re
         let value = line.slope_or_zero();
         let note = match line.points {
             _ if value < 0.0 => Some(format!("came out below 0, as {value:.3e} s: taken for 0")),
-            // Any two points have a line through them.
+            // Any two points lie on a line.
             0..=2 => Some("through two points: how far it is off is not known".to_owned()),
             _ => line.is_flat().then(|| format!("not told from 0: {:.3e} s", line.slope)),
         };
-        // Nothing is sooner done for being more: a line that falls is chance, or something else that was not the same, and leads below 0 farther on.
+        // Delays do not fall with more bytes or entries. A falling line is due to chance or a disturbance, and would
+        // give negative delays farther on.
         let value = value.max(0.0);
         let interval = line.slope_ci95.filter(|_| value > 0.0).map(|(low, high)| [low, high]);
         let r2 = (line.points > 2).then_some(line.r2);
@@ -106,7 +108,7 @@ pub(crate) fn fit(cases: &BTreeMap<Case, Vec<f64>>, base: Case, rig: &Rig) -> Re
     Ok(Some((LevelForwarding { base_s, slopes, gap_levels_s: gaps.thresholds_s, measured }, evidence)))
 }
 
-/// The line through the medians of cases.
+/// Fits a line through the medians of cases; none for fewer than two cases.
 fn line(
     cases: &BTreeMap<Case, Vec<f64>>,
     is_in: impl Fn(Case) -> bool,
@@ -120,11 +122,12 @@ fn line(
     if places.len() < 2 { Ok(None) } else { Ok(Some(Line::fit(&places, &medians)?)) }
 }
 
-/// Delays by times between packets. By as much as the rig itself takes longer where packets are rarer (caches are cold then), the device's machine may, too: that is no step.
+/// Finds steps of the delay over the time between packets. The rig itself takes longer where packets are rarer (cold
+/// caches). The device may, too, by as much, so such an increase is no step.
 pub(crate) fn stairs(cases: &BTreeMap<Case, Vec<f64>>, base: Case, rig: &Rig) -> Result<Levels, ProfilerError> {
     let series = cases.iter().filter(|(case, _)| **case == Case { gap_us: case.gap_us, ..base });
     let sample = |(case, delays): (&Case, &Vec<f64>)| {
-        // Packets that something else held up, a third of them or more, make no level, and hide none.
+        // Median and median deviation are not affected by packets that a disturbance delayed, up to a third of them.
         let median = Middle::of(delays)?.median;
         let apart: Vec<f64> = delays.iter().map(|delay| (delay - median).abs()).collect();
         let sd = Middle::of(&apart)?.median * 2.0 / NORMAL_IQR;
@@ -134,7 +137,8 @@ pub(crate) fn stairs(cases: &BTreeMap<Case, Vec<f64>>, base: Case, rig: &Rig) ->
     let mut samples = series.map(sample).collect::<Result<Vec<_>, ProfilerError>>()?;
     loop {
         let found = Levels::find(&samples)?;
-        // Of packets that were to come just at a step, some come before it and some behind it: what lies between two steps that are so near is one of them.
+        // If packets were due exactly at a threshold, some come before it and some after it. Cases between two
+        // thresholds that close belong to one step.
         let between = found.thresholds_s.windows(2).find(|pair| pair[1] <= pair[0] * (1.0 + ONE_STEP));
         let Some([from, to]) = between.map(|pair| [pair[0], pair[1]]) else { return Ok(found) };
         samples.retain(|sample| sample.gap_s < from || sample.gap_s >= to);
@@ -148,7 +152,7 @@ fn measured(cases: &BTreeMap<Case, Vec<f64>>, base_s: [Option<f64>; 3]) -> Measu
     let (gap, entries, bytes) =
         (range(&Case::gap_s), range(&|case| case.entries as f64), range(&|case| f64::from(case.bytes)));
     let shortest = cases.values().flatten().copied().fold(f64::INFINITY, f64::min);
-    // What is foretold at the base may be less than was measured elsewhere.
+    // The value computed for the base case may be less than any delay measured elsewhere.
     let least_base = base_s.into_iter().flatten().fold(f64::INFINITY, f64::min);
     Measured {
         least: At { gap_s: gap.0, entries: entries.0, bytes: bytes.0 },

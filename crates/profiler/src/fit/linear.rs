@@ -1,87 +1,87 @@
-//! Costs from times: a linear fit by weighted least squares, in which single runs that went wrong count little (Huber 1964).
+//! Fits costs to times by weighted least squares that limit the weight of outliers (Huber 1964).
 use super::spread;
 use crate::terms::{Column, Terms};
 use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 use std::collections::BTreeMap;
 
-/// How often weights are worked out.
+/// Number of times the weights are computed.
 const ROUNDS: usize = 8;
-/// Pivots below this say that a column is a sum of others.
+/// Pivot below which a column is a linear combination of others.
 const SINGULAR: f64 = 1e-10;
 
-/// A time that was measured.
+/// Measured time of a burst.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observation {
-    /// What took it.
+    /// Cost terms of the burst.
     pub terms: Terms,
-    /// Seconds.
+    /// Measured time, in seconds.
     pub seconds: f64,
-    /// Standard deviation, in seconds, as far as it is known beforehand.
+    /// Standard deviation in seconds, as far as known before the fit.
     pub sd: f64,
-    /// The case that it is a run of: how far its runs are apart is what chance does.
+    /// Case of which it is a repetition: the spread between repetitions is chance.
     pub case: u32,
 }
 
-/// A cost that was fitted.
+/// Fitted cost, with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// Seconds.
+    /// Value, in seconds.
     pub value: f64,
-    /// What holds it 19 times in 20.
+    /// Interval with 95 % confidence, in seconds.
     pub interval: [f64; 2],
-    /// Share of the variance of the times in which it is that the fit explains.
+    /// Share of the variance that the fit explains, among the times with this cost.
     pub r2: f64,
-    /// How far half of these times are from the fit at most, as a share of themselves.
+    /// Median relative deviation of these times from the fit.
     pub residual: f64,
-    /// Times in which it is.
+    /// Number of times with this cost.
     pub samples: u64,
 }
 
-/// What was fitted.
+/// Result of a fit.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fitted {
-    /// Costs that are above 0 for certain.
+    /// Costs certainly above 0.
     pub costs: BTreeMap<Column, Estimate>,
-    /// Costs that times do not tell from 0, or that are below it.
+    /// Costs that are not significantly above 0.
     pub zero: BTreeMap<Column, Zero>,
     /// Share of all times' variance that the fit explains.
     pub r2: f64,
-    /// Median of how far fitted times are from measured ones, as a share of these.
+    /// Median relative deviation of all times from the fit.
     pub error: f64,
-    /// Median of how far the medians of cases are from the fit, as a share of these.
+    /// Median relative deviation of the cases' medians from the fit.
     pub case_error: f64,
-    /// Share of all times' variance that is chance: runs of the same case are so far apart.
+    /// Share of all times' variance that is chance, by the spread between repetitions of a case.
     pub chance: f64,
-    /// How often chance alone puts cases as far from the fit as they are: the F test for lack of fit.
+    /// Probability that chance alone makes cases deviate from the fit as much as they do: F test for lack of fit.
     pub by_chance: f64,
-    /// By how much Schwarz's criterion is lower with [`Column::Constant`] than without.
+    /// Decrease of Schwarz's criterion by [`Column::Constant`].
     pub criterion: f64,
-    /// Times.
+    /// Number of times.
     pub samples: usize,
 }
 
-/// A cost that is taken for 0.
+/// Cost that is taken as 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Zero {
-    /// It came out as this, in seconds, and may be up to the second number.
+    /// Cost not significantly above 0: its estimate, and its upper bound, in seconds.
     Small(f64, f64),
-    /// Every time is the same with more of it and less of others: theirs have it in them.
+    /// Linear combination of other costs in all observations: the others include it.
     InOthers,
 }
 
 impl Fitted {
-    /// The value of a cost, 0 if there is none.
+    /// Returns the value of a cost in seconds; 0 if it was not fitted.
     pub fn value(&self, column: Column) -> f64 {
         self.costs.get(&column).map_or(0.0, |estimate| estimate.value)
     }
 
-    /// The time of these terms.
+    /// Returns the time of these terms by the fitted costs, in seconds.
     pub fn predict(&self, terms: &Terms) -> f64 {
         terms.0.iter().map(|(column, times)| self.value(*column) * times).sum()
     }
 
-    /// Fits costs that are not negative.
+    /// Fits non-negative costs to the observations.
     pub fn fit(observations: &[Observation]) -> Fitted {
         let mut columns: Vec<Column> = Vec::new();
         for column in observations.iter().flat_map(|one| one.terms.0.keys()) {
@@ -111,38 +111,39 @@ impl Fitted {
     }
 }
 
-/// How well times are met.
+/// Quality of the fit for a subset of the times.
 struct Explained {
     r2: f64,
     residual: f64,
     samples: usize,
 }
 
-/// Costs with their errors.
+/// Costs with their standard errors.
 #[derive(Debug, Default)]
 struct Solution {
-    /// Value and standard error.
+    /// Value and standard error of each cost.
     costs: BTreeMap<Column, (f64, f64)>,
     zero: BTreeMap<Column, Zero>,
     freedom: f64,
-    /// Sum of the weighted squares that are left.
+    /// Weighted sum of squared residuals.
     left: f64,
 }
 
 impl Solution {
-    /// Schwarz's (1978), for times that are normal around the fit.
+    /// Returns Schwarz's criterion (1978) for times normally distributed around the fit.
     fn criterion(&self, samples: usize) -> f64 {
         let n = (samples as f64).max(1.0);
         n * (self.left.max(f64::MIN_POSITIVE) / n).ln() + self.costs.len() as f64 * n.ln()
     }
 
-    /// How often cases are as far from the fit as they are if `chance` of the variance, of `left` that it leaves, is from run to run.
+    /// Returns the probability that cases deviate from the fit this much by chance: `left` is the unexplained share
+    /// of the variance, `chance` the share between repetitions.
     fn by_chance(&self, left: f64, chance: f64, cases: f64) -> f64 {
         let (of_cases, of_runs) = (cases - self.costs.len() as f64, self.freedom + self.costs.len() as f64 - cases);
         if of_cases <= 0.0 || of_runs <= 0.0 || chance <= 0.0 {
             return if left > chance { 0.0 } else { 1.0 };
         }
-        // The same for each of the runs' degrees of freedom, and those of the fit.
+        // Both as shares for each degree of freedom: of the runs, and of the cases.
         let of_one = chance / self.freedom;
         let ratio = (left - of_one * of_runs).max(0.0) / of_cases / of_one;
         FisherSnedecor::new(of_cases, of_runs).map_or(1.0, |law| 1.0 - law.cdf(ratio))
@@ -152,7 +153,8 @@ impl Solution {
         terms.0.iter().map(|(column, times)| self.costs.get(column).map_or(0.0, |cost| cost.0) * times).sum()
     }
 
-    /// Least squares; to choose means that the cost that is least certain to be above 0 is left out, until all that are left are.
+    /// Solves the weighted least squares. With `chooses`, costs not significantly above 0 are removed one by one, the
+    /// least certain first.
     fn of(columns: &[Column], observations: &[Observation], weights: &[f64], chooses: bool) -> Solution {
         let n = columns.len();
         let place: BTreeMap<Column, usize> = columns.iter().copied().zip(0..).collect();
@@ -203,7 +205,7 @@ impl Solution {
         let explained = |column: Option<Column>| {
             let has = |one: &Observation| column.is_none_or(|column| one.terms.0.contains_key(&column));
             let those = || observations.iter().zip(trust).filter(|(one, _)| has(one));
-            // Runs that went wrong count as little here as they did in the fit.
+            // Outliers count as little here as in the fit.
             let sum = |of: &dyn Fn(&Observation) -> f64| those().map(|(one, trust)| trust * of(one)).sum::<f64>();
             let mean = sum(&|one| one.seconds) / sum(&|_| 1.0).max(f64::MIN_POSITIVE);
             let total = sum(&|one| (one.seconds - mean).powi(2));
@@ -241,11 +243,12 @@ impl Solution {
     }
 }
 
-/// Solves the normal equations of the kept columns: values, the diagonal of the inverse, and columns that are sums of others.
+/// Solves the normal equations of the kept columns. Returns the values, the diagonal of the inverse, and the columns
+/// that are linear combinations of others.
 fn solve(gram: &DMatrix<f64>, right: &DVector<f64>, kept: &[usize]) -> (Vec<f64>, Vec<f64>, Vec<usize>) {
     let (independent, aliased) = independent(gram, kept);
     let n = independent.len();
-    // Columns are of very different size: they are brought to one.
+    // Columns differ greatly in size: they are scaled to one.
     let scale: Vec<f64> = independent.iter().map(|at| gram[(*at, *at)].sqrt().max(f64::MIN_POSITIVE)).collect();
     let scaled = DMatrix::from_fn(n, n, |row, column| {
         gram[(independent[row], independent[column])] / (scale[row] * scale[column])
@@ -258,7 +261,7 @@ fn solve(gram: &DMatrix<f64>, right: &DVector<f64>, kept: &[usize]) -> (Vec<f64>
     (values, diagonal, aliased)
 }
 
-/// Columns that are not sums of those before them, and those that are.
+/// Splits columns into those that are independent of the columns before them, and linear combinations of these.
 fn independent(gram: &DMatrix<f64>, kept: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let n = kept.len();
     let mut left = DMatrix::from_fn(n, n, |row, column| {

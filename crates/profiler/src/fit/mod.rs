@@ -1,4 +1,4 @@
-//! From raw runs to parameters, with what each rests on.
+//! Fits parameters to raw runs, with the evidence for each.
 pub mod build;
 pub mod costs;
 pub mod effect;

@@ -1,20 +1,21 @@
-//! A law of service times from measured ones.
+//! Fits a law of service times to measured times.
 use crate::ProfilerError;
 use weir_model::Law;
 use weir_model::fit::groups::Groups;
 use weir_model::fit::line::Line;
 use weir_profile::{Evidence, ServiceTime};
 
-/// Below this squared coefficient of variation times are constant.
+/// Squared coefficient of variation below which times are constant.
 const CONSTANT: f64 = 1e-3;
-/// Groups of times that are as narrow as this share of themselves are single values: a device with a beat.
+/// Largest relative width of a group of times that counts as a single value, as of a device with a period.
 const NARROW: f64 = 0.02;
-/// Such values at most.
+/// Most such values.
 const VALUES: usize = 4;
-/// The normal law's quantile for 19 times in 20.
+/// Quantile of the normal distribution for a 95 % interval.
 const Z: f64 = 1.96;
 
-/// The law of times, by length of what was served: (bytes, seconds). None if there are fewer than four, or they take no time.
+/// Fits a law of service times to pairs of length (bytes) and time (s). Returns none for fewer than four times above
+/// 0.
 pub(crate) fn fit(samples: &[(f64, f64)]) -> Result<Option<(ServiceTime, Evidence)>, ProfilerError> {
     let samples: Vec<(f64, f64)> = samples.iter().copied().filter(|(_, seconds)| *seconds > 0.0).collect();
     if samples.len() < 4 {
@@ -41,7 +42,7 @@ pub(crate) fn fit(samples: &[(f64, f64)]) -> Result<Option<(ServiceTime, Evidenc
     Ok(Some((ServiceTime { law: Some(law), per_byte_s }, evidence)))
 }
 
-/// What a byte more takes, if that shows.
+/// Returns the additional time for each byte, in seconds; 0 if it is not significant.
 fn per_byte(samples: &[(f64, f64)]) -> f64 {
     let (bytes, times): (Vec<f64>, Vec<f64>) = samples.iter().copied().unzip();
     Line::fit(&bytes, &times).map_or(0.0, |line| line.slope_or_zero().max(0.0))
@@ -53,7 +54,7 @@ fn lattice(times: &[f64]) -> Result<Option<Law>, ProfilerError> {
     for (centre, size) in groups.centres.iter().zip(&groups.sizes) {
         let share = *size as f64 / times.len() as f64;
         match values.last_mut() {
-            // Nearer to each other than single values are wide.
+            // Centres closer to each other than the width of a single value.
             Some(last) if *centre < last.0 * (1.0 + 2.0 * NARROW) => {
                 last.0 = (last.0 * last.1 + centre * share) / (last.1 + share);
                 last.1 += share;

@@ -1,22 +1,24 @@
-//! How far runs are apart by chance, and which of them count for how much.
+//! Estimates the spread of times by chance, and the weight of each time.
 //!
-//! A machine's noise is no share of the time alone: a software switch shows changes when its threads come round, some milliseconds sooner or later, whatever was changed. So
-//! what chance does is taken from runs of the same case, beside what the clock and the packets leave; else short times, which seem exact, would outweigh all others.
+//! A machine's noise is not proportional to the time: a software switch shows changes when its threads check for
+//! them, some milliseconds earlier or later, whatever was changed. So the spread is estimated from repetitions of a
+//! case, in addition to the resolution of clock and packets. Otherwise short times, which seem precise, would
+//! outweigh all others.
 use super::linear::Observation;
 use std::collections::BTreeMap;
 
-/// Times that are this many standard deviations off count less (Huber 1964).
+/// Deviation in standard deviations above which times count less (Huber 1964).
 const HUBER: f64 = 2.0;
-/// From the median distance to the standard deviation, if distances are normal.
+/// Factor from the median deviation to the standard deviation of a normal distribution.
 const NORMAL: f64 = 1.0 / 0.6745;
-/// A median's variance over that of a mean, if distances are normal.
+/// Ratio of the variances of median and mean of a normal distribution.
 const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
-/// A run that is known so many times worse than its case's others mostly are counts as that.
+/// Runs measured less precisely than the case's median by more than this factor keep their own precision.
 const WIDE: f64 = 2.0;
-/// As many runs of a case count for its own spread as for that which cases have mostly.
+/// Number of runs of a case whose own spread weighs as much as the typical spread of all cases.
 const OWN: f64 = 16.0;
 
-/// The median of the values' sizes; they are left as sizes, in order.
+/// Returns the median of the absolute values; leaves them absolute and sorted.
 pub(super) fn median_size(values: &mut [f64]) -> f64 {
     values.iter_mut().for_each(|value| *value = value.abs());
     values.sort_by(f64::total_cmp);
@@ -31,23 +33,23 @@ fn median(values: &mut [f64]) -> f64 {
 /// Runs of a case.
 #[derive(Default)]
 struct Case {
-    /// How far each is from the fit.
+    /// Deviation of each run from the fit.
     off: Vec<f64>,
-    /// How long each took.
+    /// Time of each run, in seconds.
     seconds: Vec<f64>,
-    /// The standard deviation of each, as far as it is known beforehand.
+    /// Standard deviation of each run, as far as known before the fit.
     known: Vec<f64>,
 }
 
-/// What runs of a case are mostly like.
+/// Typical values of a case's runs.
 struct Usual {
-    /// Their standard deviation, by what lies in the middle.
+    /// Standard deviation, estimated from the median deviation.
     sd: f64,
     seconds: f64,
-    /// What is known of it beforehand.
+    /// Median of the standard deviations known before the fit.
     known: f64,
     runs: f64,
-    /// The square of how far their median is from the fit, beyond what chance does to a median of so many.
+    /// Squared deviation of the runs' median from the fit, beyond that expected by chance for this number of runs.
     beyond: f64,
 }
 
@@ -66,7 +68,7 @@ impl Case {
     fn usual(mut self) -> Usual {
         let (runs, middle) = (self.off.len() as f64, median(&mut self.off));
         self.off.iter_mut().for_each(|off| *off -= middle);
-        // The middle run is at no distance from itself.
+        // The median run has no deviation from itself.
         let unbiased = (runs / (runs - 1.0).max(1.0)).sqrt();
         let sd = median_size(&mut self.off) * NORMAL * unbiased;
         Usual {
@@ -79,19 +81,21 @@ impl Case {
     }
 }
 
-/// Standard deviations: what was known beforehand, and what runs of the same case are apart beside the fit. `off` is how far each time is from the fit. All runs of a case have the
-/// same: if those that were short by chance seemed more exact, they would draw the fit to them.
+/// Returns the standard deviation of each time: the precision known before, combined with the spread between
+/// repetitions of the case. `off` holds the deviations from the fit. All runs of a case share one value: otherwise
+/// runs that were short by chance would seem more precise, and attract the fit.
 pub(super) fn spreads(observations: &[Observation], off: &[f64]) -> Vec<f64> {
     let cases: BTreeMap<u32, Usual> =
         cases(observations, off).into_iter().map(|(number, case)| (number, case.usual())).collect();
-    // Runs of one case say little of how far more of them would be apart: those of others help.
+    // A few runs give little information about a case's spread: the spread of other cases is added.
     let several = || cases.values().filter(|case| case.runs > 2.0);
     let share = median(&mut several().map(|case| case.sd / case.seconds.max(1e-12)).collect::<Vec<_>>());
-    // Where cases are mostly farther off than chance explains, how exact each seems says little of how much it should count. (Where the fit is right, this is 0.)
+    // If cases mostly deviate by more than chance explains, their apparent precision should count less. (This is 0 if
+    // the fit is right.)
     let between = median(&mut several().map(|case| case.beyond).collect::<Vec<_>>());
     let sd = |one: &Observation| {
         let Usual { sd, seconds, known, runs, .. } = &cases[&one.case];
-        // Who was away between two packets knows less of when something came to be, whatever it took.
+        // A process that was suspended between two packets knows the time less precisely.
         let known = if one.sd > WIDE * known { &one.sd } else { known };
         let others = share * seconds;
         let by_chance = (runs * sd * sd + OWN * others * others) / (runs + OWN);
@@ -100,16 +104,17 @@ pub(super) fn spreads(observations: &[Observation], off: &[f64]) -> Vec<f64> {
     observations.iter().map(sd).collect()
 }
 
-/// How far the medians of cases are from the fit in the median, as a share of their times: what is wrong with the law, whatever chance does to single runs.
+/// Returns the median relative deviation of the cases' medians from the fit: the error of the law, without chance of
+/// single runs.
 pub(super) fn by_case(observations: &[Observation], off: &[f64]) -> f64 {
     let share = |mut case: Case| median(&mut case.off) / median(&mut case.seconds).max(1e-12);
     let mut shares: Vec<f64> = cases(observations, off).into_values().map(share).collect();
     median_size(&mut shares)
 }
 
-/// What chance does, when each time counts as much as it is trusted.
+/// Share of the variance due to chance, with weighted times.
 pub(super) struct Chance {
-    /// The variance of runs of the same case, as a share of that of all times.
+    /// Variance between repetitions of a case, as a share of the variance of all times.
     pub(super) share: f64,
     pub(super) cases: usize,
 }
@@ -131,7 +136,7 @@ pub(super) fn chance(observations: &[Observation], trust: &[f64]) -> Chance {
     Chance { share, cases: cases.len() }
 }
 
-/// How much each time counts: all of it, or less the farther it is off.
+/// Returns the weight of each time: 1, or less the more it deviates.
 pub(super) fn trust(off: &[f64], sds: &[f64]) -> Vec<f64> {
     let far: Vec<f64> = off.iter().zip(sds).map(|(off, sd)| off.abs() / sd).collect();
     let scale = (median_size(&mut far.clone()) * NORMAL).max(1e-6);
@@ -159,7 +164,7 @@ mod tests {
         assert!((0.02..0.08).contains(&mean(&sds[..140])), "{sds:?}");
         assert!((0.15..0.5).contains(&mean(&sds[140..])), "{sds:?}");
         assert!(spreads(&all, &vec![0.0; 200]).iter().all(|sd| (sd - 1e-3).abs() < 1e-9), "the clock is left");
-        // Where the law does not hold, no case counts for much more than another since its runs agree.
+        // If the law does not hold, no case outweighs the others because its runs agree.
         let off: Vec<f64> = off.iter().zip(&all).map(|(off, one)| off + f64::from(one.case % 7) - 3.0).collect();
         let sds = spreads(&all, &off);
         assert!(sds.iter().all(|sd| (1.0..4.0).contains(sd) && (sd / sds[0] - 1.0).abs() < 0.1), "{sds:?}");
