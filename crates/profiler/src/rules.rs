@@ -1,4 +1,4 @@
-//! Flow entries that are measured, and the packets that they match: a number tells each from the others.
+//! Defines the flow entries that are measured, and packets that match them. A number distinguishes each entry.
 use std::net::Ipv4Addr;
 use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, Match, PortNo};
 use weir_packet::craft::Craft;
@@ -7,33 +7,33 @@ use weir_packet::{Field, MacAddr};
 use weir_profile::MatchKind;
 use weir_traffic::{Probe, probe};
 
-/// Entries of one group, which one command can delete, at most.
+/// Most entries of one group, which a single command can delete.
 pub const GROUP_ENTRIES: u32 = 1 << 16;
-/// Groups.
+/// Number of groups.
 pub const GROUPS: u32 = 256;
-/// Ethernet, IPv4 and UDP headers.
+/// Length of the Ethernet, IPv4 and UDP headers, in bytes.
 const HEADERS: usize = 42;
-/// Length of the shortest packet that has room for its mark.
+/// Length of the shortest packet with room for its mark, in bytes.
 #[expect(clippy::cast_possible_truncation, reason = "sixty")]
 pub const SHORTEST: u32 = (HEADERS + probe::BYTES) as u32;
 const SOURCE: MacAddr = MacAddr([2, 0, 0, 0, 0xff, 1]);
-/// Of the network for benchmarks (RFC 2544, appendix C.2.2).
+/// Source address, from the network for benchmarks (RFC 2544, appendix C.2.2).
 const SOURCE_IP: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-/// The port that discards.
+/// UDP port of the discard service.
 const DISCARD: u16 = 9;
 
-/// A flow entry.
+/// Flow entry to be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rule {
-    /// Its number: the upper byte of 24 bits is its group.
+    /// Number of the entry: 24 bits, of which the upper 8 are its group.
     pub number: u32,
-    /// Its priority.
+    /// Priority of the entry.
     pub priority: u16,
-    /// What it looks at, beside the input port and the EtherType.
+    /// Fields that it matches, besides the input port and the EtherType.
     pub kind: MatchKind,
 }
 
-/// The number of an entry of a group.
+/// Returns the number of entry `at` of a group.
 pub fn number(group: u32, at: u32) -> u32 {
     ((group % GROUPS) << 16) | (at % GROUP_ENTRIES)
 }
@@ -59,30 +59,30 @@ impl Rule {
         }
     }
 
-    /// Adds it: packets from one port go to another.
+    /// Returns a flow-mod that adds the entry: packets from `in_port` go to `out`.
     pub fn add(&self, in_port: PortNo, out: PortNo) -> FlowMod {
         let actions = vec![Action::Output { port: out, max_len: 0 }];
         FlowMod::add(self.priority, self.matching(in_port), vec![Instruction::ApplyActions(actions)])
     }
 
-    /// Lets its packets go to another port.
+    /// Returns a flow-mod that changes the output port of the entry.
     pub fn modify(&self, in_port: PortNo, out: PortNo) -> FlowMod {
         FlowMod { command: FlowCommand::ModifyStrict, ..self.add(in_port, out) }
     }
 
-    /// Deletes it alone.
+    /// Returns a flow-mod that deletes only this entry.
     pub fn delete(&self, in_port: PortNo) -> FlowMod {
         let only = FlowMod::add(self.priority, self.matching(in_port), Vec::new());
         FlowMod { command: FlowCommand::DeleteStrict, ..only }
     }
 
-    /// A packet the other way: who sees it knows where the entry's packets are to go.
+    /// Returns a packet in the opposite direction, from which a learning device learns where the entry's packets go.
     pub fn answer(&self) -> Vec<u8> {
         let craft = Craft::ethernet(SOURCE, self.mac()).ipv4(self.ip(), SOURCE_IP).udp(DISCARD, 1024);
         craft.payload(&[0; probe::BYTES]).build()
     }
 
-    /// A packet of so many bytes that it matches, carrying a mark.
+    /// Returns a packet that matches the entry and carries a mark, `bytes` long (at least [`SHORTEST`]).
     pub fn packet(&self, bytes: u32, mark: &Probe) -> Vec<u8> {
         let craft = Craft::ethernet(self.mac(), SOURCE).ipv4(SOURCE_IP, self.ip()).udp(1024, DISCARD);
         let mut payload = mark.bytes().to_vec();
@@ -91,7 +91,7 @@ impl Rule {
     }
 }
 
-/// Deletes all entries of a group that look at IP addresses.
+/// Returns a flow-mod that deletes all entries of a group which match IP addresses.
 pub fn delete_group(group: u32) -> FlowMod {
     let prefix = Match::any().with(Field::EthType, eth_type::IPV4).with_masked(
         Field::Ipv4Dst,

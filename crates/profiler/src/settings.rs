@@ -1,4 +1,4 @@
-//! How a switch is measured: how long, how finely, at which sizes.
+//! Defines the settings of a measurement: time limits, precision and sizes.
 use crate::ProfilerError;
 use crate::rules::{GROUP_ENTRIES, Rule};
 use serde::{Deserialize, Serialize};
@@ -6,23 +6,23 @@ use std::time::Duration;
 use weir_model::fit::control::Order;
 use weir_profile::MatchKind;
 
-/// Numbers of entries in a grid at most: some are added beside them.
+/// Most entries in a grid: further entries are added beside them.
 const MAX_ENTRIES: u32 = GROUP_ENTRIES - 4096;
 
-/// How a switch is measured, whatever is measured.
+/// Settings that apply to all parts of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// How long the switch may take over anything.
+    /// Longest time the switch may take for anything.
     pub patience: Duration,
-    /// Times between the packets that watch entries are this share of the time that has passed.
+    /// Time between the packets that watch entries, as a share of the time passed.
     pub resolution: f64,
-    /// The shortest time between them.
+    /// Shortest time between these packets.
     pub finest: Duration,
-    /// The longest.
+    /// Longest time between these packets.
     pub coarsest: Duration,
-    /// An entry whose packets stay away for so long is gone.
+    /// Time without packets of an entry after which it counts as gone.
     pub grace: Duration,
-    /// What random choices come from.
+    /// Seed of the random choices.
     pub seed: u64,
 }
 
@@ -40,28 +40,28 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// For packets that no entry is to match.
+    /// Returns an entry for packets that no entry in the switch matches.
     pub(crate) fn any_rule() -> Rule {
         Rule { number: 0xff_ffff, priority: 0, kind: MatchKind::L2L3 }
     }
 }
 
-/// In which order of priorities entries are added.
+/// Order of priorities in which entries are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Priorities {
-    /// All have the same.
+    /// All entries have equal priority.
     Same,
-    /// Each is higher than those before.
+    /// Each priority is higher than those before.
     Ascending,
-    /// Each is lower.
+    /// Each priority is lower than those before.
     Descending,
-    /// They are drawn.
+    /// Priorities are random.
     Random,
 }
 
 impl Priorities {
-    /// Its name in files.
+    /// Returns the name used in files.
     pub fn name(self) -> &'static str {
         match self {
             Priorities::Same => "same",
@@ -71,7 +71,7 @@ impl Priorities {
         }
     }
 
-    /// The order that the models' fits know; none for random ones.
+    /// Returns the order as the models' fits know it; none for random priorities.
     pub fn order(self) -> Option<Order> {
         match self {
             Priorities::Same => Some(Order::Same),
@@ -82,40 +82,40 @@ impl Priorities {
     }
 }
 
-/// What is measured, at which sizes.
+/// Sizes at which a switch is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grid {
     /// Orders of priorities.
     pub priorities: Vec<Priorities>,
-    /// Entries that are there, rising.
+    /// Numbers of entries present, rising.
     pub entries: Vec<u32>,
-    /// Commands of a burst, rising.
+    /// Numbers of commands in a burst, rising.
     pub batches: Vec<u32>,
-    /// Entries that one command deletes.
+    /// Numbers of entries that one command deletes, rising.
     pub deletions: Vec<u32>,
-    /// How often each is repeated.
+    /// Repetitions of each cell.
     pub runs: u32,
-    /// Entries that are added at most to find how many there is room for.
+    /// Most entries added to find the sizes of the levels.
     pub entries_max: u32,
-    /// Commands that a batch is looked for at most.
+    /// Most commands in a burst that looks for batches.
     pub batch_max: u32,
-    /// Milliseconds between packets that look for levels of tables.
+    /// Time between packets that look for table levels, in milliseconds.
     pub spacing_ms: u32,
-    /// Messages of each kind.
+    /// Number of messages of each kind.
     pub messages: u32,
-    /// Packets of each measurement of delay.
+    /// Number of packets for each measurement of delay.
     pub packets: u32,
-    /// Lengths of packets, in bytes.
+    /// Packet lengths in bytes, rising.
     pub bytes: Vec<u32>,
-    /// Microseconds between packets.
+    /// Times between packets in microseconds, rising.
     pub gaps_us: Vec<u32>,
-    /// Milliseconds of a trial of throughput; 0 for none.
+    /// Duration of a throughput trial, in milliseconds; 0 for no trials.
     pub trial_ms: u32,
 }
 
 impl Grid {
-    /// The published grid, and more: an hour on a switch that takes milliseconds.
+    /// Returns the published grid and more sizes: about an hour on a switch that takes milliseconds.
     pub fn full() -> Grid {
         use Priorities::{Ascending, Descending, Random, Same};
         Grid {
@@ -135,7 +135,7 @@ impl Grid {
         }
     }
 
-    /// Minutes.
+    /// Returns a small grid: some minutes.
     pub fn quick() -> Grid {
         use Priorities::{Ascending, Descending, Same};
         Grid {
@@ -155,8 +155,10 @@ impl Grid {
         }
     }
 
+    /// Checks the values of the grid.
+    ///
     /// # Errors
-    /// What cannot be, by name.
+    /// A value is out of range or a list is not rising; the error names it.
     pub fn check(&self) -> Result<(), ProfilerError> {
         let rising = |what: &str, list: &[u32], least: u32, most: u32| {
             let is_right = !list.is_empty()

@@ -1,4 +1,5 @@
-//! Raw runs, written as they come, one file for each kind; and what was found so far, so that a measurement can go on where it was stopped.
+//! Stores raw runs as they are measured, one file for each kind, and intermediate results, so that a stopped
+//! measurement can be resumed.
 use crate::control::{Command, Timed};
 use crate::{Grid, Priorities, ProfilerError, Rig};
 use serde::de::DeserializeOwned;
@@ -8,74 +9,74 @@ use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use weir_model::fit::cache_policy::Probed;
 
-/// Longest file of runs that is read again.
+/// Longest file of runs that is read, in bytes.
 const MAX_FILE: u64 = 1 << 28;
 
-/// A raw measurement.
+/// Raw result of one run.
 #[derive(Debug, Clone)]
 pub(crate) enum Row<'a> {
-    /// An entry's packet, looking for levels.
+    /// Packet to an entry, sent to find levels.
     Probe { run: u32, entry: u64, delay_s: Option<f64> },
-    /// An entry of an experiment that looks for a policy.
+    /// Entry in an experiment that looks for a policy.
     Standing { round: u32, experiment: &'static str, probe: Probed },
-    /// A burst that looks for batches: when its first command was done.
+    /// Burst that looks for batches, with the time until its first command was done.
     Apart { commands: u32, apart_s: f64, run: u32, first_s: f64 },
-    /// A burst of the control plane's grid.
+    /// Burst of the control plane's grid.
     Timed(&'a Timed),
-    /// A message.
+    /// Time of a message.
     Message(&'a MessageRow),
-    /// A packet.
+    /// Delay of a packet.
     Delay(&'a DelayRow),
-    /// A trial of throughput.
+    /// Trial of throughput.
     Trial(&'a TrialRow),
 }
 
-/// How long a message took.
+/// Time of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MessageRow {
-    /// `packet_in`, `packet_out`, `echo` or `statistics`.
+    /// Kind: `packet_in`, `packet_out`, `echo` or `statistics`.
     pub message: String,
-    /// Bytes of its packet; for statistics, entries that were there.
+    /// Length of the packet in bytes; for statistics, number of entries present.
     pub size: u32,
-    /// Which one of its kind, from 0.
+    /// Index among those of its kind and size, from 0.
     pub run: u32,
-    /// Seconds; none if it did not come.
+    /// Time in seconds; none if no answer came.
     pub delay_s: Option<f64>,
 }
 
-/// How long a packet took.
+/// Delay of a packet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DelayRow {
-    /// The level of its entry, from 0.
+    /// Level of the matched entry, from 0.
     pub level: usize,
-    /// What the entry looks at: `l2`, `l3` or `l2l3`.
+    /// Fields that the entry matches: `l2`, `l3` or `l2l3`.
     pub kind: String,
-    /// Entries in the level.
+    /// Number of entries in the level.
     pub entries: u64,
-    /// Its length.
+    /// Length of the packet, in bytes.
     pub bytes: u32,
-    /// Microseconds since the one before.
+    /// Time since the previous packet, in microseconds.
     pub gap_us: u32,
-    /// Which one of its case, from 0.
+    /// Index among the packets of its case, from 0.
     pub packet: u32,
-    /// Seconds; none if it was lost.
+    /// Delay in seconds; none if the packet was lost.
     pub delay_s: Option<f64>,
 }
 
-/// A trial of throughput.
+/// Trial of throughput.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialRow {
-    /// Length of packets.
+    /// Length of the packets, in bytes.
     pub bytes: u32,
-    /// Packets a second that were to be sent.
+    /// Requested rate, in packets a second.
     pub asked_pps: f64,
-    /// Packets a second that were sent.
+    /// Rate at which packets were sent, in packets a second.
     pub sent_pps: f64,
-    /// Packets sent.
+    /// Number of packets sent.
     pub sent: u64,
-    /// Packets that did not come.
+    /// Number of packets lost.
     pub lost: u64,
-    /// Mean delay in seconds; none if no packet came.
+    /// Mean delay in seconds; none if no packet came back.
     pub mean_delay_s: Option<f64>,
 }
 
@@ -93,7 +94,7 @@ struct ControlRow {
     terms: String,
 }
 
-/// Where raw runs go.
+/// Folder for raw runs and intermediate results, or none.
 #[derive(Debug, Default)]
 pub struct Store {
     folder: Option<PathBuf>,
@@ -101,15 +102,15 @@ pub struct Store {
 }
 
 impl Store {
-    /// They are not kept.
+    /// Returns a store that keeps nothing.
     pub fn none() -> Store {
         Store::default()
     }
 
-    /// They go to a folder, which is made if it is not there. One that has runs of the same grid is gone on with.
+    /// Opens a folder, which is created if missing. Runs of an equal grid in it are resumed.
     ///
     /// # Errors
-    /// It cannot be made or read, or has runs of another grid.
+    /// The folder cannot be created or read, or has runs of another grid.
     pub fn folder(folder: &Path, grid: &Grid) -> Result<Store, ProfilerError> {
         let file = |path: &Path, problem: String| ProfilerError::File { path: path.display().to_string(), problem };
         std::fs::create_dir_all(folder).map_err(|error| file(folder, format!("making the folder: {error}")))?;
@@ -129,10 +130,10 @@ impl Store {
         Ok(Store { folder: Some(folder.to_owned()), writers: BTreeMap::new() })
     }
 
-    /// Says whose runs they are: which switch, by which interfaces.
+    /// Records which switch and interfaces the runs belong to.
     ///
     /// # Errors
-    /// There are runs of another; a file cannot be read or written.
+    /// The folder has runs of another device; a file cannot be parsed or written.
     pub fn of(&self, whose: &str) -> Result<(), ProfilerError> {
         match self.kept::<String>("of")? {
             Some(there) if there == whose => Ok(()),
@@ -145,15 +146,15 @@ impl Store {
         }
     }
 
-    /// The rig's own delay as it was found before.
+    /// Returns the rig's own delay if it was stored before.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// The file cannot be parsed.
     pub fn rig(&self) -> Result<Option<Rig>, ProfilerError> {
         self.kept("rig")
     }
 
-    /// Keeps the rig's own delay.
+    /// Stores the rig's own delay.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -161,7 +162,7 @@ impl Store {
         self.keep("rig", rig)
     }
 
-    /// Where they go.
+    /// Returns the path of the folder; none if nothing is kept.
     pub fn path(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
@@ -188,7 +189,7 @@ impl Store {
         }
     }
 
-    /// Adds a line to a file; `names` is its first one if the row does not say it.
+    /// Appends a row to a file. A new file starts with `names`, or with the row's field names if `names` is empty.
     fn line(&mut self, file: &'static str, names: &[&str], row: impl Serialize) -> Result<(), ProfilerError> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let path = folder.join(file).with_extension("csv");
@@ -208,7 +209,7 @@ impl Store {
         writer.flush().map_err(|error| failed(format!("writing to it: {error}")))
     }
 
-    /// Rows that are there from before. A last line that was cut short is left out.
+    /// Reads the rows of a file; an incomplete last line is ignored.
     fn rows<T: DeserializeOwned>(&self, file: &str) -> Result<Vec<T>, ProfilerError> {
         let Some(folder) = &self.folder else { return Ok(Vec::new()) };
         let path = folder.join(file).with_extension("csv");
@@ -244,7 +245,7 @@ impl Store {
         self.rows("trials")
     }
 
-    /// Keeps what was found, under a name.
+    /// Stores an intermediate result under a name.
     pub(crate) fn keep<T: Serialize>(&self, name: &str, found: &T) -> Result<(), ProfilerError> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let path = folder.join(name).with_extension("json");
@@ -253,7 +254,7 @@ impl Store {
         std::fs::write(&path, text + "\n").map_err(|error| failed(format!("writing it: {error}")))
     }
 
-    /// What was found before, under a name.
+    /// Returns the intermediate result with this name, if there is one.
     pub(crate) fn kept<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ProfilerError> {
         let Some(folder) = &self.folder else { return Ok(None) };
         let path = folder.join(name).with_extension("json");

@@ -1,50 +1,50 @@
-//! What a burst of commands consists of, in the units of a profile: its time is the sum of these, each times what it costs. So costs are found by one
-//! linear fit over everything that was measured, whatever moved between levels meanwhile.
+//! Describes bursts of commands as sums of cost terms: the time of a burst is the sum of these, each multiplied by
+//! its cost. So one linear fit over all bursts determines the costs, even if entries moved between levels meanwhile.
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use weir_timing::Tables;
 
-/// A cost.
+/// Cost of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Column {
-    /// What every burst takes, whatever is in it.
+    /// Constant time of every burst.
     Constant,
-    /// Waiting for more commands that might come: bursts that do not fill a batch.
+    /// Wait for further commands, of bursts that do not fill a batch.
     Waiting,
-    /// Searching for what a command is about; that of all levels together, which is all that shows.
+    /// Search for the entries of a command, in all levels together: only the sum can be measured.
     Search,
-    /// An entry that is there when one is added.
+    /// Time for each present entry when one is added.
     Add {
-        /// The level, from 0.
+        /// Level, from 0.
         level: usize,
-        /// Whether its entries have several priorities.
+        /// True if the level's entries have several priorities.
         several: bool,
-        /// Commands of the batch.
+        /// Number of commands in the batch.
         batch: u32,
     },
-    /// An entry that is there when one is modified.
+    /// Time for each present entry when one is modified.
     Modify {
-        /// The level.
+        /// Level, from 0.
         level: usize,
-        /// Whether its entries have several priorities.
+        /// True if the level's entries have several priorities.
         several: bool,
-        /// Commands of the batch.
+        /// Number of commands in the batch.
         batch: u32,
     },
-    /// Moving an entry to the place beside it.
+    /// Move of an entry to the adjacent place.
     Shift {
-        /// The level.
+        /// Level, from 0.
         level: usize,
     },
-    /// Writing an entry that is added or modified.
+    /// Write of an entry that is added or modified.
     Write {
-        /// The level.
+        /// Level, from 0.
         level: usize,
     },
-    /// Deleting an entry.
+    /// Deletion of an entry.
     Delete {
-        /// The level.
+        /// Level, from 0.
         level: usize,
     },
 }
@@ -97,7 +97,7 @@ impl FromStr for Column {
     }
 }
 
-/// How often each cost arises.
+/// Multiplicity of each cost in a burst.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Terms(pub BTreeMap<Column, f64>);
 
@@ -108,7 +108,8 @@ impl Terms {
         }
     }
 
-    /// A burst: what it takes beside its commands.
+    /// Returns the terms of a burst without its commands. `is_waited_for` is true if the switch waits for more
+    /// commands.
     pub(crate) fn burst(is_waited_for: bool) -> Terms {
         let mut terms = Terms::default();
         terms.add(Column::Constant, 1.0);
@@ -116,7 +117,7 @@ impl Terms {
         terms
     }
 
-    /// An entry is added, of a batch of so many commands; nothing if all levels are full.
+    /// Adds the terms of adding an entry, in a batch of `batch` commands; none if all levels are full.
     pub(crate) fn adding(&mut self, tables: &Tables, priority: u16, batch: u32) {
         for visit in tables.visits(priority).into_iter().flatten() {
             let level = visit.level;
@@ -126,7 +127,7 @@ impl Terms {
         }
     }
 
-    /// An entry is modified.
+    /// Adds the terms of modifying an entry.
     pub(crate) fn modifying(&mut self, tables: &Tables, entry: u64, batch: u32) {
         for (level, entries) in tables.occupancy().into_iter().enumerate() {
             self.add(Column::Modify { level, several: tables.different(level) > 1, batch }, entries as f64);
@@ -137,7 +138,7 @@ impl Terms {
         }
     }
 
-    /// Entries are deleted by one command.
+    /// Adds the terms of deleting entries by one command.
     pub(crate) fn deleting(&mut self, tables: &Tables, entries: impl IntoIterator<Item = u64>) {
         self.add(Column::Search, 1.0);
         for level in entries.into_iter().filter_map(|entry| tables.level_of(entry)) {

@@ -1,7 +1,8 @@
-//! How many packets a second come through without loss (RFC 2544, 26.1).
+//! Searches the highest packet rate without loss (RFC 2544, 26.1).
 //!
-//! A single packet that the machine lost says nothing of a rate: one counts as too high only if packets are lost each time that it is tried. What is found is confirmed by
-//! repetitions without any loss, at lower and lower rates until there are some.
+//! A single packet lost by the machine says nothing about a rate: a rate counts as too high only if packets are lost
+//! in every try. The rate found is confirmed by repetitions without any loss, at lower and lower rates until there is
+//! none.
 use crate::bench::{Bench, Planned};
 use crate::data::{TESTED, rule};
 use crate::rules::{Rule, SHORTEST};
@@ -10,41 +11,43 @@ use crate::{Grid, ProfilerError, Progress};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Rates of a search at most.
+/// Most rates of a search.
 const RATES: u32 = 14;
-/// How often a rate is tried until nothing is lost, and repeated to confirm it.
+/// Tries of a rate until nothing is lost, and repetitions that confirm it.
 const REPETITIONS: u32 = 3;
-/// Rates that are tried to be confirmed at most, each lower than the one before.
+/// Most rates that are tried for confirmation, each lower than the one before.
 const CONFIRMATIONS: u32 = 12;
-/// Rates are told apart to this share.
+/// Relative precision of the rate.
 const PRECISION: f64 = 0.02;
-/// The share of a rate that was really sent must be so large, or it is the sender that cannot do more.
+/// Share of a rate that must be sent in time; below it the sender is the limit.
 const SENT: f64 = 0.97;
-/// First rate that is tried, in packets a second.
+/// First rate, in packets a second.
 const FIRST_PPS: f64 = 1000.0;
-/// Highest.
+/// Highest rate, in packets a second.
 const MOST_PPS: f64 = 10e6;
-/// Packets of a trial at most.
+/// Most packets of a trial.
 const MOST_PACKETS: f64 = 2e6;
 
-/// The most that came through without loss, for a length.
+/// Highest rate without loss for one packet length.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Throughput {
-    /// Length of packets.
+    /// Length of the packets, in bytes.
     pub bytes: u32,
-    /// Packets a second.
+    /// Rate, in packets a second.
     pub pps: f64,
-    /// Whether more could not be sent: the switch may carry more.
+    /// True if the sender was the limit: the switch may forward more.
     pub sender_bound: bool,
-    /// Packets that came through at this rate, of which none was lost.
+    /// Number of packets that came through at this rate without loss.
     pub packets: u64,
-    /// With that many and no loss, the share of lost ones is below this, 19 times in 20; 1: some were lost whenever the rate was repeated.
+    /// Upper bound of the loss share, with 95 % confidence, from that many packets without loss; 1 if some were lost
+    /// whenever the rate was repeated.
     pub loss_below: f64,
-    /// Mean delay in seconds at shares of the rate.
+    /// Pairs of share of the rate and mean delay, in seconds.
     pub delays_s: Vec<(f64, f64)>,
 }
 
-/// Searches the highest rate without loss, for the shortest and the longest packets; trials from before are not done again.
+/// Searches the highest rate without loss for the shortest and the longest packets. Trials in the store are not
+/// repeated.
 pub(crate) fn measure(
     bench: &mut Bench<'_>,
     grid: &Grid,
@@ -68,7 +71,7 @@ pub(crate) fn measure(
             match before.pop_front().filter(is_next) {
                 Some(trial) => Ok(trial),
                 None => {
-                    // What else there was led elsewhere.
+                    // The search took another course: the remaining old trials do not apply.
                     before.clear();
                     progress.step("looking for the highest rate without loss");
                     let made = trial(bench, grid, &rules, bytes, rate)?;
@@ -81,7 +84,7 @@ pub(crate) fn measure(
     lengths.into_iter().map(of).collect()
 }
 
-/// Sends packets at a rate for a while.
+/// Sends packets at a rate for the duration of a trial.
 fn trial(bench: &mut Bench<'_>, grid: &Grid, rules: &[Rule], bytes: u32, rate: f64) -> Result<TrialRow, ProfilerError> {
     bench.during = format!("sending {rate:.0} packets a second");
     let time = f64::from(grid.trial_ms) * 1e-3;
@@ -104,7 +107,7 @@ fn trial(bench: &mut Bench<'_>, grid: &Grid, rules: &[Rule], bytes: u32, rate: f
     })
 }
 
-/// Sends at a rate.
+/// Function that runs a trial at a rate.
 type Sending<'s> = dyn FnMut(f64) -> Result<TrialRow, ProfilerError> + 's;
 
 fn search(bytes: u32, send: &mut Sending<'_>) -> Result<Throughput, ProfilerError> {
@@ -144,20 +147,21 @@ fn search(bytes: u32, send: &mut Sending<'_>) -> Result<Throughput, ProfilerErro
     Ok(found)
 }
 
-/// Tries a rate until all packets are sent in time and none is lost, a few times at most; the last.
+/// Tries a rate until all packets are sent in time and none is lost, [`REPETITIONS`] times at most. Returns the last
+/// trial.
 fn tried(rate: f64, send: &mut Sending<'_>) -> Result<TrialRow, ProfilerError> {
     let mut trial = send(rate)?;
     for _ in 1..REPETITIONS {
         if trial.lost == 0 && trial.sent_pps >= SENT * rate {
             break;
         }
-        // Who has to share the processor is held up now and then.
+        // A process that shares the processor is suspended now and then.
         trial = send(rate)?;
     }
     Ok(trial)
 }
 
-/// Repeats the rate: with n packets of which none is lost, the share of lost ones is below 3/n.
+/// Repeats the rate: with n packets and no loss, the share of lost packets is below 3/n.
 fn confirmed(found: &mut Throughput, send: &mut Sending<'_>) -> Result<bool, ProfilerError> {
     let mut packets = 0;
     for _ in 0..REPETITIONS {
@@ -176,7 +180,8 @@ fn confirmed(found: &mut Throughput, send: &mut Sending<'_>) -> Result<bool, Pro
 mod tests {
     use super::*;
 
-    /// What is found where a trial at a rate, the first or the next one, loses so many, and no more than `most` can be sent.
+    /// Returns the result of a search, and the rates tried, on a device that forwards `most` packets a second at
+    /// most; `lost` gives the loss by rate and index of the trial.
     fn found(most: f64, lost: impl Fn(f64, usize) -> u64) -> (Throughput, Vec<f64>) {
         let mut rates: Vec<f64> = Vec::new();
         let throughput = search(64, &mut |rate| {
@@ -198,10 +203,10 @@ mod tests {
 
     #[test]
     fn a_packet_lost_by_chance_is_no_limit() {
-        // One in each of the first trials of two rates: far below what comes through.
+        // One lost packet in each first trial of two rates, which are far below the limit.
         let (one, _) = found(1e9, |rate, at| u64::from(rate > 50_000.0 || at == 0 || at == 3));
         assert!((one.pps / 50_000.0 - 1.0).abs() <= PRECISION, "{one:?}");
-        // One while it is confirmed costs little.
+        // A lost packet during confirmation lowers the result little.
         let last = |at: usize| (14..16).contains(&at);
         let (one, _) = found(1e9, |rate, at| u64::from(rate > 50_000.0 || last(at)));
         assert!((0.9..=1.0).contains(&(one.pps / 50_000.0)) && one.loss_below < 1.0, "{one:?}");
@@ -209,10 +214,10 @@ mod tests {
 
     #[test]
     fn rates_that_cannot_be_kept_are_not_said_to_be() {
-        // Some are lost every other time.
+        // Loss in every second trial.
         let (one, _) = found(1e9, |_, at| u64::from(at % 2 == 0));
         assert_eq!((one.packets, one.loss_below), (0, 1.0), "{one:?}");
-        // Above 700 a second.
+        // Loss in every second trial above 700 a second.
         let (one, _) = found(5000.0, |rate, at| u64::from(rate > 700.0 && at % 2 == 0));
         assert!(one.pps <= 700.0 && one.packets == 3000, "{one:?}");
         let (none, rates) = found(1e9, |_, _| 1);

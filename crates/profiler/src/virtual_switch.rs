@@ -1,7 +1,8 @@
-//! A switch in virtual time that behaves as a profile says: what measuring is tested against, since its truth is known and no machine disturbs it.
+//! Emulates a switch with a profile in virtual time. Measurements are tested against it, because its parameters are
+//! known and no machine disturbs it.
 //!
-//! The times are those of [`weir_timing::Stage`], the same code that the live switch and simulations run; what entries do to packets is as little as measuring
-//! needs: one table, output to a port, to the input port or to the controller.
+//! Times come from [`weir_timing::Stage`], which the live switch and simulations also use. Packet handling is limited
+//! to what measuring needs: one table, output to a port, to the input port or to the controller.
 mod flows;
 
 use crate::ProfilerError;
@@ -19,34 +20,34 @@ use weir_profile::{MatchKind, Profile};
 use weir_timing::{Part, Passing, Record, Stage};
 use weir_units::Instant;
 
-/// What the stage holds back.
+/// Item deferred by the stage.
 #[derive(Debug)]
 enum Held {
     FlowMod(u32, Box<FlowMod>),
     Barrier(u32),
-    /// A frame on its way out, by a port's number; to the controller with its input port.
+    /// Frame to be sent to port `out`; with its input port, for packet-ins.
     Frame {
         in_port: PortNo,
         out: PortNo,
         bytes: Vec<u8>,
     },
     PacketOut(Box<PacketOut>),
-    /// Nothing is left of a packet that met no entry, or one that drops it.
+    /// Packet that matched no entry, or an entry that drops it.
     Nothing,
 }
 
-/// How a switch misbehaves.
+/// Faults to inject into a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Faults {
-    /// The channel ends when so many messages have come.
+    /// Number of messages after which the channel ends.
     pub ends_after: Option<u64>,
-    /// Nothing that comes after so many messages is answered or carried out.
+    /// Number of messages after which further ones are neither answered nor carried out.
     pub hangs_after: Option<u64>,
-    /// Frames of the interfaces lead to the ports the other way round.
+    /// True if the interfaces are connected to the ports in reverse order.
     pub crossed: bool,
 }
 
-/// See the module's page.
+/// Switch in virtual time; see the module documentation above for what it emulates.
 #[derive(Debug)]
 pub struct VirtualSwitch {
     now: Instant,
@@ -60,10 +61,10 @@ pub struct VirtualSwitch {
 }
 
 impl VirtualSwitch {
-    /// A switch with a profile that takes time; the same seed gives the same times.
+    /// Creates a switch with a profile; equal seeds give equal times.
     ///
     /// # Errors
-    /// The profile takes no time, or has parts that only formulas know.
+    /// The profile takes no time, or has parts that only formulas support.
     pub fn new(profile: &Profile, interfaces: usize, seed: u64) -> Result<VirtualSwitch, ProfilerError> {
         let stage = Stage::new(profile, seed)?
             .ok_or_else(|| ProfilerError::wrong("profile", &profile.name, "one that takes time: not a native one"))?;
@@ -79,23 +80,23 @@ impl VirtualSwitch {
         })
     }
 
-    /// The same switch with faults.
+    /// Returns the switch with faults.
     #[must_use]
     pub fn with(self, faults: Faults) -> VirtualSwitch {
         VirtualSwitch { faults, ..self }
     }
 
-    /// Entries that it has.
+    /// Returns the number of entries.
     pub fn entries(&self) -> usize {
         self.flows.len()
     }
 
-    /// What became of commands since this was last called: the truth that measuring is after.
+    /// Returns the records of commands since the last call: the truth that measurements try to find.
     pub fn take_records(&mut self) -> Vec<Record> {
         self.stage.take_records()
     }
 
-    /// Messages that came.
+    /// Returns the number of messages received.
     pub fn messages(&self) -> u64 {
         self.messages
     }
@@ -164,7 +165,8 @@ impl VirtualSwitch {
         }
     }
 
-    /// A frame comes in: what the tables say is decided now, and done when the data path is through with it. One that meets no entry has been through all levels.
+    /// Accepts a frame. The matching entry is looked up now, and the output happens when the data path is done. A
+    /// frame without an entry has passed all levels.
     fn enter(&mut self, in_port: PortNo, bytes: &[u8]) {
         let found = self.flows.find(in_port, bytes);
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
@@ -182,7 +184,7 @@ impl VirtualSwitch {
             out,
             bytes: bytes.to_vec(),
         });
-        // One that finds no room is lost, as the stage counts.
+        // A packet without room in the stage's buffer is lost and counted there.
         let _ = self.stage.packet(self.now, passing, held);
     }
 
@@ -212,7 +214,7 @@ impl VirtualSwitch {
         self.say(at, 0, Body::PacketIn(packet));
     }
 
-    /// Does the next thing whose time has come, if there is one.
+    /// Completes the next item that is due. Returns false if there is none.
     fn release(&mut self) -> bool {
         let flows = &self.flows;
         let mut describe = |held: &Held| match held {
@@ -274,7 +276,7 @@ impl Device for VirtualSwitch {
     }
 
     fn transmit(&mut self, interface: usize, frame: &[u8]) -> Result<Option<Instant>, ProfilerError> {
-        // What is due before the frame comes is done before it.
+        // Items due before the frame arrives are completed first.
         while self.release() {}
         self.enter(self.port(interface), frame);
         Ok(Some(self.now))

@@ -1,4 +1,4 @@
-//! A device without a control channel, in virtual time: a bridge that learns, of known speed.
+//! Measures a device without a control channel, in virtual time: a learning bridge of known speed.
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use weir_openflow::{Message, Version};
@@ -8,12 +8,12 @@ use weir_profiler::{
 };
 use weir_units::Instant;
 
-/// Packets wait for this many at most.
+/// Most packets in the bridge's queue.
 const BUFFER: usize = 16;
-/// How long each is in the bridge beside what it waits.
+/// Constant delay of each packet in addition to waiting and service, in nanoseconds.
 const LATENCY_NS: u64 = 4000;
 
-/// Packets pass one after the other: 1 us and 2 ns a byte each.
+/// Returns the service time of a packet: 1 us and 2 ns a byte. Packets are served one after the other.
 fn service(bytes: usize) -> Duration {
     Duration::from_nanos(1000 + 2 * bytes as u64)
 }
@@ -21,18 +21,18 @@ fn service(bytes: usize) -> Duration {
 struct Bridge {
     now: Instant,
     ports: usize,
-    /// Whether it forwards at all.
+    /// True if the bridge forwards at all.
     forwards: bool,
     learned: BTreeMap<[u8; 6], usize>,
     free: Instant,
     waiting: VecDeque<Instant>,
     came: VecDeque<(Instant, usize, Vec<u8>)>,
     flooded: u64,
-    /// When the last packet came.
+    /// Arrival time of the last packet.
     last: Instant,
-    /// Packets take longer so long after the one before, and by how much.
+    /// Step: packets that come at least the first time after the previous one take longer by the second.
     step: (Duration, Duration),
-    /// So many packets that come some 7.7 ms after the one before take less, now more so and now less.
+    /// Number of packets, about 7.7 ms after the previous one, that take less by a varying amount.
     disturbed: u32,
 }
 
@@ -158,7 +158,7 @@ fn a_bridge_is_measured_by_packets_alone() {
         near(rate.pps, 1.0 / service(rate.bytes as usize).as_secs_f64(), 0.03);
         assert!(!rate.sender_bound && rate.loss_below < 0.1, "{rate:?}");
     }
-    // What is not known is said to be so, wherever the profile is looked at.
+    // The profile says everywhere which parameters were not measured.
     assert!(found.notes().iter().any(|note| note.starts_with("control plane: not measured")), "{:?}", found.notes());
     let parameters = made.parameters();
     let write = parameters.iter().find(|one| one.key == "level1.write").unwrap();
@@ -186,7 +186,7 @@ fn what_the_rig_takes_is_no_part_of_the_device() {
     };
     let without = profile(&found);
     let base = |profile: &Profile| profile.forwarding[0].clone().unwrap();
-    // 1 ns a byte is the rig's.
+    // 1 ns a byte is the rig's part.
     near(base(&with).slopes.per_byte_s - base(&without).slopes.per_byte_s, 1e-9, 0.01);
     let rig_s = found.rig.packet_s(128, 100);
     near(base(&with).base_s[0].unwrap() - base(&without).base_s[0].unwrap(), rig_s, 0.01);
@@ -198,7 +198,8 @@ fn what_the_rig_takes_is_no_part_of_the_device() {
     assert!(text.contains("\nrig            ") && text.contains("(a test): taken off"), "{text}");
 }
 
-/// The step of a bridge that is slower from 6 ms between packets on, some of whose packets just behind that are disturbed.
+/// Returns the thresholds, the step's height and the number of packets near 7.7 ms, measured on a bridge that is slower
+/// from 6 ms between packets on, with some disturbed packets near 7.7 ms.
 fn step(disturbed: u32) -> (Vec<f64>, f64, usize) {
     let mut bridge = Bridge::new(2);
     (bridge.step, bridge.disturbed) = ((Duration::from_millis(6), Duration::from_micros(60)), disturbed);

@@ -1,4 +1,4 @@
-//! Profiles that are hidden in a switch in virtual time are found again.
+//! Checks that the profile of a switch in virtual time is found by measuring it.
 use weir_openflow::model::PortNo;
 use weir_profile::{Profile, differences};
 use weir_profiler::{
@@ -96,7 +96,7 @@ fn a_hidden_profile_is_found_again() {
         ("level1.add.several.per_entry", 0.05),
         ("level1.modify.single.per_entry", 0.05),
         ("level1.modify.several.per_entry", 0.05),
-        // Packets that take 60 us cannot be sent so often that this shows better beside 1.5 ms.
+        // The level forwards in 60 us, which limits the packet rate and so the precision beside 1.5 ms.
         ("level2.modify.single.per_entry", 0.2),
         ("level1.forward.base_l2", 0.01),
         ("level1.forward.base_l3", 0.01),
@@ -151,7 +151,8 @@ fn three_levels_without_batches_and_barriers_that_lie() {
     assert!(apart(0, 7e-4) < 0.05 && apart(1, 2.5e-4) < 0.05 && apart(2, 1e-4) < 0.1, "{}", profile.to_toml());
 }
 
-/// Packets that find no entry yet go through all levels, and queue up where the last one is slow: what is asked afterwards is not to stand behind them.
+/// Packets without an entry pass all levels, and queue up where the last one is slow. Later requests must not wait
+/// behind them.
 #[test]
 fn a_level_that_is_far_slower_than_packets_come_is_found() {
     for slow in ["4ms", "16ms", "40ms"] {
@@ -172,7 +173,7 @@ fn a_level_that_is_far_slower_than_packets_come_is_found() {
         }
         let (found, known) = (found.profile(&about()).unwrap().tables.unwrap(), truth.tables.unwrap());
         assert_eq!(found.policy, known.policy, "{slow}");
-        // A time-out of 2 ms does not show beside packets of 16 ms.
+        // A time-out of 2 ms does not show with packets of 16 ms.
         if slow == "4ms" {
             assert_eq!(found.batching.most, known.batching.most);
             assert!((found.batching.timeout_s / known.batching.timeout_s - 1.0).abs() < 0.05, "{:?}", found.batching);
@@ -180,7 +181,7 @@ fn a_level_that_is_far_slower_than_packets_come_is_found() {
     }
 }
 
-/// Packets that look whether commands were carried out move entries, where the switch goes by packets.
+/// Packets that check whether commands were carried out move entries in switches whose policy considers packets.
 #[test]
 fn packets_that_decide_who_goes_do_not_spoil_what_commands_cost() {
     for policy in [
@@ -291,7 +292,7 @@ fn interfaces_are_told_by_packets() {
     assert!(error.starts_with("interfaces (--data): found 1"), "{error}");
 }
 
-/// Packets meet what a burst changed some time after it was carried out, and all of it together.
+/// Changes of a burst take effect together, some time after they were carried out.
 #[test]
 fn changes_that_take_effect_later_are_told_from_what_commands_cost() {
     for (effect, batching) in
@@ -338,7 +339,7 @@ fn changes_that_take_effect_later_are_told_from_what_commands_cost() {
     }
 }
 
-/// What an open vSwitch is like: commands cost next to nothing beside a time that comes and goes.
+/// A switch like Open vSwitch: commands cost next to nothing beside a random time until they take effect.
 #[test]
 fn an_effect_that_chance_rules_is_found_without_batches_that_are_none() {
     let text = "name = \"soft\"\ndevice = \"In software\"\norigin = \"assumed\"\nsource = \"A test\"\n\
@@ -365,14 +366,14 @@ fn an_effect_that_chance_rules_is_found_without_batches_that_are_none() {
         evidence.r2.is_some_and(|r2| r2 > 0.97) && evidence.samples.is_some_and(|samples| samples > 500),
         "{evidence:?}"
     );
-    // What was found is found again, as far as that many bursts of such a law can tell.
+    // Measuring the found profile gives the same profile, within the precision of that many bursts.
     let (forwarding, timing) = (truth.forwarding.clone(), truth.timing.clone());
     let (second, _) = find(&Profile { forwarding, timing, ..first.clone() }, 8);
     let apart = differences(&first, &second).into_iter().find(|one| one.key == "effect");
     assert!(apart.as_ref().is_none_or(|apart| apart.overlap == Some(true)), "{apart:?}\n{}", second.to_toml());
 }
 
-/// Barriers that do not wait are told from those that are merely early for packets.
+/// Barriers that do not wait are distinguished from those that only precede the packets.
 #[test]
 fn barriers_that_lie_are_told_where_changes_take_effect_later() {
     let text = format!("effect = \"3ms\"\n{TWO_LEVELS}").replace("lag = \"800us\"", "waits = false");

@@ -1,4 +1,4 @@
-//! Random commands and packets, measured on switches in virtual time whose truth is known.
+//! Measures random commands and packets on switches in virtual time with known parameters.
 use std::time::Duration;
 use weir_profile::Profile;
 use weir_profiler::validation::{Became, CommandSeries, Commands, Known, Packet, PacketSeries, commands, packets};
@@ -46,7 +46,7 @@ fn packets_show_when_each_command_was_carried_out() {
     let series = CommandSeries::draw(&ENTRIES, &mut Stream::new(4, 0, 0)).unwrap();
     let mut switch = VirtualSwitch::new(&truth, 3, 1).unwrap();
     let became = commands(&mut switch, &known, settings(), &series, &mut || false).unwrap();
-    // Behind them all entries are deleted.
+    // The last command deletes all entries.
     let records = switch.take_records();
     let records = &records[..records.len() - 1];
     let records = &records[records.len() - became.len()..];
@@ -57,7 +57,7 @@ fn packets_show_when_each_command_was_carried_out() {
             low_s <= took_s && took_s <= high_s,
             "command {at}: {took_s} is not in {low_s} to {high_s}, {record:?}"
         );
-        // As finely as packets can be sent to an entry of the second level while others are watched, too.
+        // Packets to an entry of the second level limit the precision while other entries are watched, too.
         assert!(high_s - low_s < 0.1 * took_s + 2e-3, "command {at}: {low_s} to {high_s}");
     }
     let mean = |of: &mut dyn Iterator<Item = f64>| of.sum::<f64>() / became.len() as f64;

@@ -1,4 +1,5 @@
-//! Random commands: each adds, modifies or deletes one entry, drawn from those that are there; they come without memory.
+//! Draws random commands, each adding, modifying or deleting one entry, at exponentially distributed distances, and
+//! measures when a switch carries them out.
 use super::{Became, Known, bench};
 use crate::bench::{Bench, Change, Way};
 use crate::device::Device;
@@ -8,59 +9,59 @@ use std::time::Duration;
 use weir_profile::MatchKind;
 use weir_traffic::Stream;
 
-/// The group of the entries.
+/// Group of the entries.
 const GROUP: u32 = 7;
-/// Priorities, both included, as published.
+/// Lowest and highest priority, as published.
 const PRIORITIES: [u16; 2] = [501, 65_535];
-/// An entry is left alone for so many commands after one: packets must show each.
+/// Number of commands for which an entry is left alone after one, so that packets can show each.
 const ALONE: usize = 64;
-/// How often an entry is drawn until one is found that is alone.
+/// Most draws of an entry until one is found that can be used.
 const DRAWS: u32 = 32;
-/// Commands of a series, and entries, at most.
+/// Most commands of a series, and most entries.
 const MOST: u32 = GROUP_ENTRIES / 2;
 
-/// Which commands are drawn.
+/// Parameters of the draw.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Commands {
-    /// How many.
+    /// Number of commands.
     pub count: u32,
-    /// How many come in a second, in the mean.
+    /// Mean rate of commands, per second.
     pub per_second: f64,
-    /// Entries that are there before the first.
+    /// Entries present before the first command.
     pub entries: u32,
-    /// Entries that are there at most.
+    /// Most entries present.
     pub entries_most: u32,
 }
 
-/// Commands that were drawn.
+/// Random series of commands.
 #[derive(Debug, Clone)]
 pub struct CommandSeries {
-    /// Entries that are there before, in the order in which they are added.
+    /// Entries present before, in the order in which they are added.
     there: Vec<Rule>,
     commands: Vec<(Duration, Change)>,
 }
 
-/// An entry while commands are drawn.
+/// State of an entry during the draw.
 struct Entry {
     rule: Rule,
     way: Way,
-    /// The command that was about it last.
+    /// Index of the last command on the entry, plus 1; 0 if there was none.
     last: usize,
 }
 
 struct Drawing<'a> {
     entries: Vec<Entry>,
-    /// The next entry's number.
+    /// Number of the next entry.
     next: u32,
     random: &'a mut Stream,
 }
 
 impl CommandSeries {
-    /// Draws commands. Adding, modifying and deleting are as likely as each other, but that entries never get more than there is room for, nor fewer than half as many as
-    /// at first.
+    /// Draws commands. Adding, modifying and deleting are equally likely, except that the number of entries stays at
+    /// or below `entries_most` and does not fall below half of the initial number.
     ///
     /// # Errors
-    /// Numbers that cannot be, by name.
+    /// A parameter is out of range; the error names it.
     pub fn draw(commands: &Commands, random: &mut Stream) -> Result<CommandSeries, ProfilerError> {
         let Commands { count, per_second, entries, entries_most } = *commands;
         if !(1..=MOST).contains(&count) {
@@ -85,7 +86,7 @@ impl CommandSeries {
         Ok(CommandSeries { there, commands: drawn })
     }
 
-    /// How many of them add, modify and delete.
+    /// Returns the numbers of commands that add, modify and delete.
     pub fn kinds(&self) -> [usize; 3] {
         let mut kinds = [0; 3];
         for (_, change) in &self.commands {
@@ -119,7 +120,7 @@ impl Drawing<'_> {
                 self.entries.push(Entry { rule, way: Way::On, last: at + 1 });
                 Change::Add(rule)
             }
-            // All are under way, and there is no room: the one that has been left alone longest.
+            // All entries were used lately and there is no room: take the one used longest ago.
             _ => {
                 let oldest = (0..are).min_by_key(|at| self.entries[*at].last).unwrap_or(0);
                 self.modified(at, oldest)
@@ -134,7 +135,7 @@ impl Drawing<'_> {
         Change::Modify(entry.rule, entry.way)
     }
 
-    /// An entry that no command was about lately.
+    /// Returns the index of a random entry that no recent command was about.
     fn alone(&mut self, at: usize) -> Option<usize> {
         (0..DRAWS).find_map(|_| {
             let found = usize::try_from(self.random.below(self.entries.len() as u64)).ok()?;
@@ -144,10 +145,11 @@ impl Drawing<'_> {
     }
 }
 
-/// Gives a series to a switch, whose entries are deleted before and afterwards; what became of each command.
+/// Runs a series on a switch, and returns the result of each command. All entries of the switch are deleted before
+/// and afterwards.
 ///
 /// # Errors
-/// The switch does not answer, refuses what measuring needs, or has no room for the entries before.
+/// The switch does not answer, refuses a request that measuring needs, or has no room for the initial entries.
 pub fn commands(
     device: &mut dyn Device,
     known: &Known,

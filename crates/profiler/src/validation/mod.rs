@@ -1,7 +1,9 @@
-//! How well a profile foretells what a switch does: commands and packets that are drawn are given to the switch, and to a switch in virtual time with the profile;
-//! what each of them took is compared by whoever asks (Cheng 2015, sections 4.5 and 5.4).
+//! Measures random commands and packets to check how well a profile predicts a switch. The same series is run on the
+//! switch and on a [`crate::VirtualSwitch`] with the profile; the caller compares the results (Cheng 2015, sections
+//! 4.5 and 5.4).
 //!
-//! Both are measured by the same code: [`commands()`] by packets that show when each command was carried out, [`packets()`] by when each comes out.
+//! Both are measured by the same code: [`commands()`] by packets that show when each command was carried out,
+//! [`packets()`] by the delay of each packet.
 mod commands;
 mod packets;
 
@@ -14,16 +16,17 @@ use crate::device::Device;
 use crate::{ProfilerError, Settings};
 use weir_model::switch::device::SwitchModel;
 
-/// What is known of the switch: where its entries are, and what packets take there. It says how often packets can be sent, nothing else.
+/// Knowledge about the switch: places of entries and forwarding times. It is used only to limit how often packets are
+/// sent.
 #[derive(Debug, Clone)]
 pub struct Known {
-    /// Its tables; none if nothing is known.
+    /// Table levels; none if unknown.
     pub tables: Option<SwitchModel>,
-    /// What packets take in each level, in seconds.
+    /// Forwarding time of each level, in seconds.
     pub delays_s: Vec<f64>,
 }
 
-/// A bench on which the switch is empty, and its ports are found.
+/// Returns a bench whose switch is empty and whose ports are known.
 fn bench<'a>(
     device: &'a mut dyn Device,
     known: &Known,

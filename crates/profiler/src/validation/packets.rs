@@ -1,4 +1,4 @@
-//! Packets of a trace: their lengths and times, to entries of all kinds.
+//! Measures the delays of a trace's packets, with its lengths and times, to entries of all kinds.
 use super::{Known, bench};
 use crate::bench::{Bench, Planned};
 use crate::device::Device;
@@ -9,25 +9,25 @@ use std::time::Duration;
 use weir_profile::MatchKind;
 use weir_traffic::Stream;
 
-/// The group of the entries.
+/// Group of the entries.
 const GROUP: u32 = 8;
-/// All entries have one priority, so that packets alone decide what differs.
+/// Priority of all entries, equal so that only packets make a difference.
 const PRIORITY: u16 = 32_000;
-/// The longest packet that every network carries, without FCS.
+/// Longest frame that every network carries, in bytes without FCS.
 const LONGEST: u32 = 1514;
 
-/// A packet of a trace.
+/// Packet of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
-    /// Time since the one before.
+    /// Time since the previous packet.
     pub gap: Duration,
-    /// Its length, without FCS.
+    /// Length in bytes, without FCS.
     pub bytes: u32,
-    /// Where it goes: packets of one number go to one entry.
+    /// Number of the destination: packets with equal numbers match the same entry.
     pub destination: u32,
 }
 
-/// Packets, and the entries that they are to meet.
+/// Packets, and the entries that they match.
 #[derive(Debug, Clone)]
 pub struct PacketSeries {
     there: Vec<Rule>,
@@ -35,11 +35,11 @@ pub struct PacketSeries {
 }
 
 impl PacketSeries {
-    /// Draws an entry for each destination, of so many of which a third each looks at Ethernet addresses, at IP addresses and at both. Lengths are brought to what one frame
-    /// holds.
+    /// Draws an entry for each destination out of `entries` entries. A third of these each match Ethernet addresses,
+    /// IP addresses, and both. Lengths are limited to what a frame can hold.
     ///
     /// # Errors
-    /// Numbers that cannot be, by name.
+    /// A number is out of range; the error names it.
     pub fn draw(packets: &[Packet], entries: u32, random: &mut Stream) -> Result<PacketSeries, ProfilerError> {
         if packets.is_empty() {
             return Err(ProfilerError::wrong("packets of a series", 0, "one or more"));
@@ -64,7 +64,8 @@ impl PacketSeries {
     }
 }
 
-/// Gives a series to a switch, whose entries are deleted before and afterwards; seconds that each packet took, the rig's own delay taken off, none for those that did not come.
+/// Sends a series to a switch. Returns the delay of each packet in seconds without the rig's own, none for lost
+/// packets. All entries of the switch are deleted before and afterwards.
 ///
 /// # Errors
 /// The switch does not answer, or has no room for the entries.

@@ -1,15 +1,15 @@
-//! The entries of a switch in virtual time: found by their masks, one hash for each.
+//! Stores the flow entries of a switch in virtual time, in one hash table for each mask.
 use std::collections::HashMap;
 use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, PortNo};
 use weir_packet::{Field, FlowKey, FlowMask, parse};
 use weir_profile::MatchKind;
 use weir_timing::{Tables, Work};
 
-/// Entries by what they match.
+/// Flow entries by mask and key.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     masks: Vec<(FlowMask, HashMap<FlowKey, Vec<Entry>>)>,
-    /// Names given so far.
+    /// Number of names assigned so far.
     named: u64,
     len: usize,
 }
@@ -21,7 +21,7 @@ struct Entry {
     out: Option<PortNo>,
 }
 
-/// The entry that a packet met.
+/// Entry that a packet matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) name: u64,
@@ -29,7 +29,7 @@ pub(super) struct Found {
     pub(super) out: Option<PortNo>,
 }
 
-/// Ports that actions lead to.
+/// Returns the ports of the output actions.
 pub(super) fn outputs(actions: &[Action]) -> impl Iterator<Item = PortNo> + '_ {
     actions.iter().filter_map(|action| match action {
         Action::Output { port, .. } => Some(*port),
@@ -49,7 +49,7 @@ impl Flows {
         self.len
     }
 
-    /// The entry of highest priority that a packet matches.
+    /// Returns the entry of highest priority that the packet matches.
     pub(super) fn find(&self, in_port: PortNo, bytes: &[u8]) -> Option<Found> {
         let key = parse::parse(bytes, in_port).ok()?.key;
         let of_mask = |(mask, entries): &(FlowMask, HashMap<FlowKey, Vec<Entry>>)| {
@@ -62,7 +62,7 @@ impl Flows {
         Some(Found { name: entry.name, kind, out: entry.out })
     }
 
-    /// What a flow-mod is about, as the entries are now.
+    /// Returns the work of a flow-mod with the entries as they are now.
     pub(super) fn work(&self, flow: &FlowMod) -> Work {
         match flow.command {
             FlowCommand::Add => Work::Add { priority: flow.priority },
@@ -71,7 +71,7 @@ impl Flows {
         }
     }
 
-    /// Names of the entries that a flow-mod is about.
+    /// Returns the names of the entries that a flow-mod affects.
     fn about(&self, flow: &FlowMod) -> Vec<u64> {
         let Ok((value, bits)) = flow.matching.key_and_mask() else { return Vec::new() };
         if matches!(flow.command, FlowCommand::ModifyStrict | FlowCommand::DeleteStrict) {
@@ -84,7 +84,7 @@ impl Flows {
         covered.flat_map(|(_, entries)| entries.iter().map(|entry| entry.name)).collect()
     }
 
-    /// Carries a flow-mod out, and tells the stage's tables.
+    /// Carries out a flow-mod, and updates the stage's tables.
     pub(super) fn apply(&mut self, flow: &FlowMod, mut tables: Option<&mut Tables>) {
         match flow.command {
             FlowCommand::Add => self.add(flow, tables),
@@ -116,7 +116,7 @@ impl Flows {
         }
     }
 
-    /// One with the same match and priority is replaced, and keeps its name.
+    /// Adds an entry. One with equal match and priority is replaced, and keeps its name.
     fn add(&mut self, flow: &FlowMod, tables: Option<&mut Tables>) {
         let Ok((value, bits)) = flow.matching.key_and_mask() else { return };
         let at = self.masks.iter().position(|(mask, _)| *mask == bits).unwrap_or_else(|| {
