@@ -1,22 +1,22 @@
-//! What models answer beside numbers: where a system is near its limits, and how far the answer can be trusted.
+//! Defines answers of models besides numbers: how close a system is to its limits, and warnings about the answer.
 use crate::Distribution;
 use serde::Serialize;
 use std::fmt;
 
-/// Above this utilisation an error in the load is multiplied by more than ten in the delay.
+/// Utilisation above which an error in the load is multiplied by more than ten in the delay.
 pub const NEAR_SATURATION: f64 = 0.9;
 
-/// A reason for trusting an answer less. Part of the answer; nothing is printed.
+/// Reason to trust an answer less. Part of the answer; it is not printed here.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Warning {
-    /// Its kind, for programs: `NEAR_SATURATION`, `METASTABLE`, `EXTRAPOLATED`, ...
+    /// Kind of the warning, for programs: `NEAR_SATURATION`, `METASTABLE`, `EXTRAPOLATED`, ...
     pub kind: &'static str,
-    /// What is the matter, in words.
+    /// Description of the problem.
     pub text: String,
 }
 
 impl Warning {
-    /// A warning of a kind.
+    /// Creates a warning of the given kind.
     pub fn new(kind: &'static str, text: impl Into<String>) -> Warning {
         Warning { kind, text: text.into() }
     }
@@ -28,22 +28,22 @@ impl fmt::Display for Warning {
     }
 }
 
-/// How busy a station of a model is.
+/// Utilisation of a station in a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Load {
-    /// Which: `switch`, `controller`, ...
+    /// Name of the station: `switch`, `controller`, ...
     pub place: String,
-    /// Share of the time in which it serves.
+    /// Share of the time in which the station serves.
     pub utilisation: f64,
 }
 
 impl Load {
-    /// The load of a place.
+    /// Creates the load of a station.
     pub fn new(place: impl Into<String>, utilisation: f64) -> Load {
         Load { place: place.into(), utilisation }
     }
 
-    /// A warning if it is above [`NEAR_SATURATION`].
+    /// Returns a warning if the utilisation is above [`NEAR_SATURATION`].
     pub fn warning(&self) -> Option<Warning> {
         let Load { place, utilisation } = self;
         (*utilisation > NEAR_SATURATION).then(|| {
@@ -58,32 +58,32 @@ impl Load {
     }
 }
 
-/// A switch with a controller behind it in its steady state: packets that it forwards itself, and packets that ask the controller.
-/// Means are of delivered packets.
+/// Steady state of a switch with a controller: some packets are forwarded by the switch alone, others go through the
+/// controller. Means are over delivered packets.
 #[derive(Debug, Clone)]
 pub struct SwitchState {
     /// Mean time from arrival to departure over all packets, in seconds.
     pub sojourn_s: f64,
-    /// The same of those that the switch forwards itself.
+    /// Mean time of packets that the switch forwards alone, in seconds.
     pub data_s: f64,
-    /// The same of those that go by the controller; none if no packet does.
+    /// Mean time of packets that go through the controller, in seconds; none if no packet does.
     pub control_s: Option<f64>,
     /// Share of all arriving packets that are lost.
     pub loss: f64,
-    /// Share of the delivered packets that went by the controller.
+    /// Share of the delivered packets that went through the controller.
     pub control_share: f64,
-    /// How busy its stations are.
+    /// Utilisations of the stations.
     pub loads: Vec<Load>,
-    /// The delays of all packets.
+    /// Distribution of the delays of all packets.
     pub sojourn: Distribution,
-    /// The delays of those that the switch forwards itself.
+    /// Distribution of the delays of packets that the switch forwards alone.
     pub data: Distribution,
-    /// The delays of those that go by the controller.
+    /// Distribution of the delays of packets that go through the controller.
     pub control: Option<Distribution>,
 }
 
 impl SwitchState {
-    /// Warnings of its stations near saturation.
+    /// Returns a warning for each station near saturation.
     pub fn warnings(&self) -> impl Iterator<Item = Warning> + '_ {
         self.loads.iter().filter_map(Load::warning)
     }

@@ -1,44 +1,44 @@
-//! Whether parameters are ones that a model is about.
+//! Checks that parameters are in a model's domain.
 use crate::ModelError;
 use std::fmt::Display;
 
-/// A parameter that is none the model is about.
+/// Returns the error for a parameter outside the model's domain.
 pub(crate) fn domain(parameter: impl Into<String>, found: impl Display, expected: impl Into<String>) -> ModelError {
     ModelError::Domain { parameter: parameter.into(), found: found.to_string(), expected: expected.into() }
 }
 
-/// A number.
+/// Checks that a number is finite.
 pub(crate) fn finite(parameter: &str, value: f64) -> Result<f64, ModelError> {
     if value.is_finite() { Ok(value) } else { Err(domain(parameter, value, "a finite number")) }
 }
 
-/// A rate or a time that is more than nothing.
+/// Checks that a rate or time is finite and above 0.
 pub(crate) fn positive(parameter: &str, value: f64) -> Result<f64, ModelError> {
     if value.is_finite() && value > 0.0 { Ok(value) } else { Err(domain(parameter, value, "a number above 0")) }
 }
 
-/// A rate, a time or a number that may be nothing.
+/// Checks that a rate, time or number is finite and at least 0.
 pub(crate) fn not_negative(parameter: &str, value: f64) -> Result<f64, ModelError> {
     if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(domain(parameter, value, "a number, 0 or more")) }
 }
 
-/// A share or a probability.
+/// Checks that a share or probability is between 0 and 1.
 pub(crate) fn share(parameter: &str, value: f64) -> Result<f64, ModelError> {
     if (0.0..=1.0).contains(&value) { Ok(value) } else { Err(domain(parameter, value, "a share between 0 and 1")) }
 }
 
-/// A buffer or a batch with room for one at least.
+/// Checks that a buffer or batch has at least one place.
 pub(crate) fn at_least_one(parameter: &str, value: u32) -> Result<u32, ModelError> {
     if value >= 1 { Ok(value) } else { Err(domain(parameter, value, "a whole number, 1 or more")) }
 }
 
-/// Places of a queue, from one to `most`.
+/// Checks that a queue has between 1 and `most` places.
 pub(crate) fn places(parameter: &str, value: usize, most: usize) -> Result<usize, ModelError> {
     let holds = (1..=most).contains(&value);
     if holds { Ok(value) } else { Err(domain(parameter, value, format!("a whole number from 1 to {most}"))) }
 }
 
-/// The utilisation of a station without limit, if it has a steady state.
+/// Checks that the utilisation of an unlimited station is below 1, so that a steady state exists.
 pub(crate) fn stable(place: &str, rho: f64) -> Result<f64, ModelError> {
     if rho < 1.0 { Ok(rho) } else { Err(ModelError::Unstable { place: place.to_owned(), rho }) }
 }

@@ -1,4 +1,4 @@
-//! Distributions of delays: sums and mixtures of what packets meet on their way, with tails and quantiles.
+//! Represents distributions of delays as sums and mixtures of parts, with tails and quantiles.
 use crate::check::{domain, share};
 use crate::law::{Law, Shape};
 use crate::leaf::Leaf;
@@ -7,46 +7,46 @@ use crate::{ModelError, check};
 use num_complex::Complex64;
 use std::sync::Arc;
 
-/// Most terms; what would have more is kept as a product of transforms.
+/// Most terms; distributions with more become a product of transforms.
 const MAX_TERMS: usize = 256;
 
-/// The distribution of a delay in seconds, of which parts are constant and others independent of each other.
+/// Distribution of a delay in seconds, composed of constant and independent continuous parts.
 ///
-/// A mixture of terms, each a constant and a sum of continuous parts: so jumps stay jumps, and only what is smooth is inverted from
-/// its transform. Cheap to clone.
+/// A mixture of terms, each a constant plus a sum of continuous parts. So jumps stay jumps, and only continuous parts
+/// are inverted from their transforms. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Distribution {
     terms: Vec<Term>,
 }
 
-/// One of the cases of a mixture.
+/// Component of a mixture.
 #[derive(Debug, Clone)]
 pub(crate) struct Term {
     pub(crate) weight: f64,
-    /// What is constant of it.
+    /// Constant part, in seconds.
     pub(crate) shift: f64,
-    /// What is continuous.
+    /// Independent continuous parts.
     pub(crate) leaves: Vec<Leaf>,
 }
 
 impl Distribution {
-    /// No delay at all: the empty sum.
+    /// Returns the distribution of no delay: the empty sum.
     pub fn zero() -> Distribution {
         Distribution { terms: vec![Term { weight: 1.0, shift: 0.0, leaves: Vec::new() }] }
     }
 
-    /// A delay that is always the same, 0 or more.
+    /// Returns the distribution of a constant delay, at least 0.
     pub fn constant(delay_s: f64) -> Result<Distribution, ModelError> {
         let shift = check::not_negative("constant delay", delay_s)?;
         Ok(Distribution { terms: vec![Term { weight: 1.0, shift, leaves: Vec::new() }] })
     }
 
-    /// Exponential.
+    /// Returns the exponential distribution with this mean, in seconds.
     pub fn exponential(mean_s: f64) -> Result<Distribution, ModelError> {
         Ok(Distribution::law(&Law::exponential(mean_s)?))
     }
 
-    /// A law's own.
+    /// Returns the distribution of a law.
     pub fn law(law: &Law) -> Distribution {
         let term = |(weight, shift, leaves)| Term { weight, shift, leaves };
         let terms = law.parts().iter().map(|part| match part.shape {
@@ -61,12 +61,12 @@ impl Distribution {
         Distribution { terms: vec![Term { weight: 1.0, shift: 0.0, leaves: vec![leaf] }] }
     }
 
-    /// One after the other, independent of each other.
+    /// Returns the distribution of the sum of independent delays.
     pub fn sum<'a>(delays: impl IntoIterator<Item = &'a Distribution>) -> Distribution {
         delays.into_iter().fold(Distribution::zero(), |sum, delay| sum.plus(delay))
     }
 
-    /// One of several, each with its probability; these have to be one together.
+    /// Returns the mixture of several distributions. The probabilities must sum to 1.
     pub fn mixture(delays: &[(f64, Distribution)]) -> Result<Distribution, ModelError> {
         let mut sum = 0.0;
         let mut terms = Vec::new();
@@ -84,7 +84,7 @@ impl Distribution {
 
     fn plus(&self, other: &Distribution) -> Distribution {
         if self.terms.len() * other.terms.len() > MAX_TERMS {
-            // The one of more terms becomes a single term, whose jumps are smoothed a little.
+            // The distribution with more terms becomes a single term, which smooths its jumps a little.
             return if self.terms.len() >= other.terms.len() {
                 self.whole().plus(other)
             } else {
@@ -99,7 +99,7 @@ impl Distribution {
         Distribution { terms: self.terms.iter().flat_map(|a| other.terms.iter().map(move |b| both(a, b))).collect() }
     }
 
-    /// The same as one term.
+    /// Returns the distribution as a single term.
     fn whole(&self) -> Distribution {
         Distribution::leaf(Leaf::Whole(Arc::new(self.clone())))
     }
@@ -108,57 +108,57 @@ impl Distribution {
         &self.terms
     }
 
-    /// The probability of no delay at all.
+    /// Returns the probability of no delay.
     pub(crate) fn none(&self) -> f64 {
         let at_once = self.terms.iter().filter(|term| term.shift == 0.0);
         at_once.map(|term| term.weight * term.leaves.iter().map(Leaf::none).product::<f64>()).sum()
     }
 
-    /// Mean in seconds.
+    /// Returns the mean in seconds.
     pub fn mean(&self) -> f64 {
         self.terms.iter().map(|term| term.weight * term.mean()).sum()
     }
 
-    /// Variance in seconds squared.
+    /// Returns the variance in seconds squared.
     pub fn variance(&self) -> f64 {
         let mean = self.mean();
         let of = |term: &Term| term.weight * (term.variance() + (term.mean() - mean).powi(2));
         self.terms.iter().map(of).sum()
     }
 
-    /// Standard deviation in seconds.
+    /// Returns the standard deviation in seconds.
     pub fn sd(&self) -> f64 {
         self.variance().sqrt()
     }
 
-    /// Laplace-Stieltjes transform at `s`, whose real part is not negative.
+    /// Returns the Laplace-Stieltjes transform at `s`, whose real part must not be negative.
     pub fn lst(&self, s: Complex64) -> Complex64 {
         self.terms.iter().map(|term| (-s * term.shift).exp() * term.lst(s) * term.weight).sum()
     }
 
-    /// The probability of more than `t` seconds.
+    /// Returns the probability of more than `t` seconds.
     pub fn tail(&self, t: f64) -> f64 {
         Tails::of(self).above(t)
     }
 
-    /// The probability of `t` seconds at most.
+    /// Returns the probability of at most `t` seconds.
     pub fn cdf(&self, t: f64) -> f64 {
         1.0 - self.tail(t)
     }
 
-    /// The smallest delay that a share `p` of the packets do not exceed, in seconds; `p` between 0 and 1, neither included. Tails
-    /// are precise to 1e-9 or so: shares nearer to 1 than that have no meaning.
+    /// Returns the smallest delay in seconds that a share `p` of the packets do not exceed; `p` is between 0 and 1,
+    /// both excluded. Tails are precise to about 1e-9: shares closer to 1 are meaningless.
     ///
     /// # Errors
-    /// `DOMAIN` for a share that is none, `NO_CONVERGENCE` where the delay has no end that can be found.
+    /// `DOMAIN` for an invalid share, `NO_CONVERGENCE` if no upper bound of the delay is found.
     pub fn quantile(&self, p: f64) -> Result<f64, ModelError> {
         Tails::of(self).quantile(p)
     }
 
-    /// The quantiles of several shares: what is inverted for one serves the others.
+    /// Returns the quantiles of several shares; inversions for one share are reused for the others.
     ///
     /// # Errors
-    /// As [`Distribution::quantile`].
+    /// See [`Distribution::quantile`].
     pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> Result<[f64; N], ModelError> {
         let (mut tails, mut found) = (Tails::of(self), [0.0; N]);
         for (found, p) in found.iter_mut().zip(shares) {
@@ -167,7 +167,7 @@ impl Distribution {
         Ok(found)
     }
 
-    /// The delays of a curve through these shares, with them; those without an answer are left out.
+    /// Returns pairs of share and delay in seconds for these shares; shares without an answer are omitted.
     pub fn curve(&self, shares: impl IntoIterator<Item = f64>) -> Vec<(f64, f64)> {
         let mut tails = Tails::of(self);
         shares.into_iter().filter_map(|p| Some((p, tails.quantile(p).ok()?))).collect()
@@ -183,7 +183,7 @@ impl Term {
         self.leaves.iter().map(Leaf::variance).sum()
     }
 
-    /// Without the shift.
+    /// Transform of the continuous parts, without the constant.
     fn lst(&self, s: Complex64) -> Complex64 {
         self.leaves.iter().map(|leaf| leaf.lst(s)).product()
     }

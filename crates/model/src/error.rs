@@ -1,38 +1,38 @@
-//! Why a model has no answer.
+//! Defines the errors of models.
 
-/// Why a model has no answer. There is never a number beside it.
+/// Reason why a model has no answer. No number is returned with an error.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// A parameter is none that the model is about.
+    /// A parameter is outside the model's domain.
     #[error("{parameter}: found {found}, expected {expected}")]
     Domain {
-        /// Which.
+        /// Name of the parameter.
         parameter: String,
-        /// What it is.
+        /// Value that was found.
         found: String,
-        /// What it may be.
+        /// Description of the allowed values.
         expected: String,
     },
-    /// A queue without limit gets as much as it can serve, or more: it has no steady state.
+    /// An unlimited queue gets as much as it can serve, or more, so there is no steady state.
     #[error("utilisation {rho:.3} at {place}: no steady state; send less to it or make it faster")]
     Unstable {
-        /// The station.
+        /// Name of the station.
         place: String,
-        /// What comes, over what can be served.
+        /// Offered load over capacity.
         rho: f64,
     },
-    /// An iteration did not end.
+    /// An iteration did not converge.
     #[error("{what}: no convergence after {rounds} rounds")]
     NoConvergence {
-        /// What was looked for.
+        /// Quantity that was computed.
         what: String,
-        /// How often it was tried.
+        /// Number of rounds.
         rounds: u32,
     },
 }
 
 impl ModelError {
-    /// The name of its kind: `DOMAIN`, `UNSTABLE` or `NO_CONVERGENCE`.
+    /// Returns the name of the error's kind: `DOMAIN`, `UNSTABLE` or `NO_CONVERGENCE`.
     pub fn kind(&self) -> &'static str {
         match self {
             ModelError::Domain { .. } => "DOMAIN",

@@ -1,79 +1,83 @@
-//! Numerical inversion of Laplace transforms by Euler summation (Abate and Whitt 1995, ORSA Journal on Computing 7), at many times from the same values
-//! of a transform.
+//! Inverts Laplace transforms numerically by Euler summation (Abate and Whitt 1995, ORSA Journal on Computing 7), for
+//! many times from the same values of a transform.
 //!
-//! Where a transform F is evaluated at the points (A / 2 + i k pi) / T, k = 0, 1, ..., the Fourier series
-//! exp(A t / 2T) / T (F_0 / 2 + sum over k of Re F_k exp(i k pi t / T)) is f(t) + exp(-A) f(t + 2T) + ... for any t below 2T. At t = T it alternates, and is
-//! summed as Abate and Whitt do, by averaging partial sums S_n again and again; for other t the average is (S_(n+1) - z S_n) / (1 - z), with z =
-//! exp(i pi t / T), which is -1 at T. The farther from 1 z is, the faster that converges: so T is one of a fixed set of *lines*, the next that is not below t. As they are
-//! fixed, delays with parts in common can share what these parts' transforms are there.
+//! A transform F is evaluated at the points (A / 2 + i k pi) / T, k = 0, 1, ... The Fourier series exp(A t / 2T) / T
+//! (F_0 / 2 + sum over k of Re F_k exp(i k pi t / T)) is f(t) + exp(-A) f(t + 2T) + ... for any t below 2T. At t = T
+//! it alternates, and is summed as by Abate and Whitt, by repeatedly averaging partial sums S_n. For other t the
+//! average is (S_(n+1) - z S_n) / (1 - z), with z = exp(i pi t / T), which is -1 at T. The farther z is from 1, the
+//! faster this converges. So T is taken from a fixed set of *lines*: the smallest that is not below t. Because lines
+//! are fixed, delays with common parts can share the transform's values of these parts.
 use num_complex::Complex64;
 use std::f64::consts::PI;
 use std::ops::Range;
 
-/// Bounds the discretisation error: exp(-A) of the function's largest value, 1.4e-11.
+/// Bound of the discretisation error: exp(-A) of the function's largest value, 1.4e-11.
 const A: f64 = 25.0;
-/// Lines in an octave of times.
+/// Lines for each octave of times.
 const PER_OCTAVE: f64 = 2.0;
-/// Lines at most, to either side of a second: times beyond are taken as the last. Squares of their points are still numbers.
+/// Largest line number, to either side of a second; times beyond use the last line. Squares of the points are still
+/// finite.
 const FARTHEST: f64 = 900.0;
-/// Terms summed as they are. More are taken until the sum no longer changes: with n terms, what happens within `t / n` is smoothed.
+/// Terms summed without averaging, by stage. Stages are added until the sum no longer changes. With n terms, details
+/// shorter than `t / n` are smoothed.
 const PLAIN_TERMS: [usize; STAGES] = [40, 120, 400];
-/// How often more terms can be asked for.
+/// Number of stages.
 const STAGES: usize = 3;
-/// Partial sums averaged after that, less one.
+/// Number of averaged partial sums, less one.
 const AVERAGED_TERMS: usize = 15;
-/// How many terms earlier the averages begin with which the last is compared.
+/// Numbers of terms by which earlier averages start, which are compared with the last one.
 const EARLIER: [usize; 2] = [5, 12];
-/// What the averages may differ by.
+/// Largest difference of the averages.
 const PRECISION: f64 = 1e-7;
 
-/// Where a transform is evaluated, to know its function at times up to a certain one.
+/// Set of points at which a transform is evaluated, for times up to a certain one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Line(i16);
 
 impl Line {
-    /// The one for a time above 0.
+    /// Returns the line for a time above 0.
     fn of(t: f64) -> Line {
         #[expect(clippy::cast_possible_truncation, reason = "cut to what fits")]
         let number = (PER_OCTAVE * t.log2()).ceil().clamp(-FARTHEST, FARTHEST) as i16;
-        // What rounding left above.
+        // Corrects rounding.
         if Line(number).time() < t { Line(number + 1) } else { Line(number) }
     }
 
-    /// T.
+    /// Returns T, in seconds.
     fn time(self) -> f64 {
         (f64::from(self.0) / PER_OCTAVE).exp2()
     }
 
-    /// The k-th point.
+    /// Returns the k-th point.
     pub(crate) fn point(self, k: usize) -> Complex64 {
         Complex64::new(A / 2.0, k as f64 * PI) / self.time()
     }
 }
 
-/// Points of a stage: what is asked for at once.
+/// Returns the points of a stage, which are evaluated together.
 pub(crate) fn points(stage: usize) -> Range<usize> {
     let end = |stage: usize| PLAIN_TERMS[stage] + AVERAGED_TERMS + 1;
     let start = if stage == 0 { 0 } else { end(stage - 1) };
     start..end(stage)
 }
 
-/// A function from 0 to 1 on one line.
+/// Values of a transform on one line.
 #[derive(Debug)]
 pub(crate) struct Samples {
     values: Vec<Complex64>,
     stages: usize,
 }
 
-/// A function from 0 to 1, known by its transform, at any time above 0.
+/// Function from 0 to 1, known by its transform, to be evaluated at any time above 0.
 #[derive(Debug, Default)]
 pub(crate) struct Inverse {
     lines: Vec<(Line, Samples)>,
 }
 
 impl Inverse {
-    /// The value at `t` > 0: to 1e-7, but close to jumps and bends, where 400 terms leave what happens within some thousandths of `t` smoothed. The transform gives its values on a
-    /// line at the points of a stage.
+    /// Returns the value at `t` > 0, precise to 1e-7 except near jumps and bends, where 400 terms smooth details
+    /// shorter than some thousandths of `t`. `transform` returns the transform's values on a line at the points of a
+    /// stage.
     pub(crate) fn at(&mut self, t: f64, mut transform: impl FnMut(Line, usize) -> Vec<Complex64>) -> f64 {
         let line = Line::of(t);
         let known = self.lines.iter().position(|(known, _)| *known == line).unwrap_or_else(|| {
@@ -99,7 +103,7 @@ impl Inverse {
     }
 }
 
-/// Partial sums at one time.
+/// Partial sums for one time.
 struct Series {
     scale: f64,
     z: Complex64,
@@ -131,7 +135,7 @@ impl Series {
         }
     }
 
-    /// The average of the partial sums from `first` on.
+    /// Returns the average of the partial sums from `first` on.
     fn averaged(&self, first: usize) -> f64 {
         let sums = &self.sums[first..=first + AVERAGED_TERMS];
         self.scale
@@ -139,7 +143,7 @@ impl Series {
     }
 }
 
-/// Of the averages of averages: the terms of ((S - z) / (1 - z))^15 as a polynomial in S.
+/// Returns the weights of repeated averaging: the terms of ((S - z) / (1 - z))^15 as a polynomial in S.
 fn weights(z: Complex64) -> [Complex64; AVERAGED_TERMS + 1] {
     let whole = (Complex64::ONE - z).inv();
     let mut weights = [Complex64::ZERO; AVERAGED_TERMS + 1];
@@ -155,7 +159,7 @@ fn weights(z: Complex64) -> [Complex64; AVERAGED_TERMS + 1] {
 mod tests {
     use super::*;
 
-    /// At a time alone, as if nothing else were asked.
+    /// Inverts a transform at a single time.
     fn invert(transform: impl Fn(Complex64) -> Complex64, t: f64) -> f64 {
         Inverse::default().at(t, |line, stage| points(stage).map(|k| transform(line.point(k))).collect())
     }
@@ -166,7 +170,7 @@ mod tests {
             let exponential = invert(|s| (s + 1.0).inv(), t);
             assert!((exponential - (-t).exp()).abs() < 1e-9, "{t} {exponential}");
         }
-        // The tail of an Erlang law of two stages.
+        // Tail of an Erlang law of two stages.
         let erlang = invert(|s| (Complex64::ONE - (s + 1.0).powi(-2)) / s, 3.0);
         assert!((erlang - 4.0 * (-3.0f64).exp()).abs() < 1e-9);
     }
@@ -186,7 +190,7 @@ mod tests {
     fn a_transform_is_asked_once_for_a_line() {
         let (mut inverse, mut asked) = (Inverse::default(), 0);
         for step in 0..50 {
-            // all on the line up to 1
+            // All times are on the line up to 1.
             let t = 0.72 + 0.28 * f64::from(step) / 50.0;
             let found = inverse.at(t, |line, stage| {
                 asked += 1;

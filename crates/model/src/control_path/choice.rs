@@ -1,48 +1,49 @@
-//! Which model answers best, from what is known about a device.
+//! Selects the best model for what is known about a device.
 use crate::registry::{Model, find};
 
-/// What is known about a switch, its controller and their traffic.
+/// Knowledge about a switch, its controller and their traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Knowledge {
-    /// What the idle control path takes, and what it carries without loss, were measured.
+    /// True if the latency of the idle control path and its capacity without loss were measured.
     pub calibrated: bool,
-    /// Mean and variation are known for each stage: data path, packet-in, controller, packet-out.
+    /// True if mean and variation are known for each stage: data path, packet-in, controller, packet-out.
     pub stages: bool,
-    /// The switch is software that polls, and collects packets in batches.
+    /// True if the switch is software that polls, and collects packets in batches.
     pub polls: bool,
-    /// Packets that come back from the controller pass the data path once more, before all others, or the data path's buffers are small.
+    /// True if packets from the controller pass the data path once more, with priority, or if the data path's buffers
+    /// are small.
     pub returns_first: bool,
-    /// Packets that come back from the controller pass the data path once more, in turn.
+    /// True if packets from the controller pass the data path once more, in order of arrival.
     pub returns: bool,
-    /// The controller, or its queue in the switch, has room for a limited number.
+    /// True if the controller, or its queue in the switch, has limited room.
     pub limited: bool,
-    /// Mean packets of a flow that begins, if several come.
+    /// Mean number of packets in a new flow, if known.
     pub packets_per_flow: Option<f64>,
     /// Share of packets that begin a flow.
     pub new_flows: f64,
 }
 
-/// A model, and why.
+/// Selected model and the reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
-    /// What gives the share of packets that ask the controller, before the model is asked; nothing if it is the share of new flows.
+    /// Model that computes the share of packets for the controller first; none if it is the share of new flows.
     pub before: Option<&'static str>,
-    /// What gives delay that the data path adds by batches, beside the model.
+    /// Model of the additional delay by batches in the data path; none without batches.
     pub beside: Option<&'static str>,
-    /// The model's name in the registry.
+    /// Name of the model in the registry.
     pub model: &'static str,
-    /// Why, in words.
+    /// Reason in words.
     pub reason: String,
 }
 
 impl Choice {
-    /// The model, with what it assumes and where it holds: to be said with every answer.
+    /// Returns the model's description, with its assumptions and validity, which belong to every answer.
     pub fn about(&self) -> Option<&'static Model> {
         find(self.model).ok()
     }
 }
 
-/// The model to ask.
+/// Selects the model for a device.
 pub fn choose(known: &Knowledge) -> Choice {
     let (model, reason) = model(known);
     let several = known.packets_per_flow.is_some_and(|packets| packets > 1.0) && known.new_flows > 0.0;

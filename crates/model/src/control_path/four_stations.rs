@@ -1,4 +1,4 @@
-//! A station for each thing that is done: data path, packet-in agent, controller, packet-out agent.
+//! Models a control path as four stations: data path, packet-in agent, controller, packet-out agent.
 use super::split::at;
 use super::{Paths, Returning};
 use crate::answer::{Load, SwitchState};
@@ -9,69 +9,72 @@ use crate::station::{mg1, mg1k};
 use crate::{Distribution, Law, ModelError};
 use std::sync::Arc;
 
-/// Below this a station's squared coefficient of variation is not put: what comes more regularly than services vary.
+/// Smallest squared coefficient of variation of a station's services, for arrivals more regular than Poisson.
 const SCV_LEAST: f64 = 0.01;
 
-/// Below this share of lost packets a limit is as good as none.
+/// Share of lost packets below which a limit counts as unlimited.
 const NEVER: f64 = 1e-6;
 
-/// Whether a switch's agents are two, or one processor.
+/// Processors of the switch's two agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Agents {
-    /// Each its own.
+    /// Separate processors for both.
     #[default]
     Separate,
-    /// One does both jobs, in the order in which they come; packets that come back are taken for new arrivals.
+    /// A single processor for both jobs, in order of arrival; returning packets count as new arrivals.
     Shared,
-    /// The same, and packets that come back meet what came behind them ([`Returning`]).
+    /// A single processor for both jobs, in order of arrival; returning packets wait for those that followed them
+    /// ([`Returning`]).
     Returning,
 }
 
-/// A switch and its controller, stage by stage.
+/// Parameters of a switch and its controller, stage by stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FourStations {
-    /// Packets a second, Poisson.
+    /// Arrival rate in packets a second, Poisson.
     pub rate: f64,
-    /// Share of packets that go by the controller.
+    /// Share of packets that go through the controller.
     pub p: f64,
-    /// What the data path takes for a packet.
+    /// Service time of the data path.
     pub data: Law,
-    /// What the switch takes to make a packet-in.
+    /// Service time of the switch for a packet-in.
     pub packet_in: Law,
-    /// What the controller takes.
+    /// Service time of the controller.
     pub controller: Law,
-    /// What the switch takes to carry out the answer.
+    /// Service time of the switch for the controller's answer.
     pub packet_out: Law,
-    /// Who does the second and the fourth.
+    /// Processors for packet-ins and packet-outs.
     pub agents: Agents,
-    /// Places of each agent, the one in service included; none without limit.
+    /// Places of each agent, including the one in service; none without a limit.
     pub agent_places: Option<usize>,
-    /// Places of the controller; none without limit.
+    /// Places of the controller, including the one in service; none without a limit.
     pub controller_places: Option<usize>,
 }
 
-/// One of the stations behind the data path.
+/// Steady state of a station behind the data path.
 #[derive(Debug, Clone)]
 struct StationState {
     /// Mean sojourn, in seconds.
     sojourn_s: f64,
     sojourn: Distribution,
-    /// Share of packets that find no place.
+    /// Share of packets lost because no place is free.
     loss: f64,
     load: Load,
-    /// How irregularly packets leave: squared coefficient of variation of the times between.
+    /// Squared coefficient of variation of the times between departures.
     departures: f64,
 }
 
-/// The steady state. The model is weir's own: stations are solved one by one, what is irregular in a station's departures goes into the next (Whitt
-/// 1983), waits after Krämer and Langenbach-Belz (1976), and stations of limited room as M/G/1/K whose services carry the
-/// arrivals' irregularity, too.
+/// Returns the steady state. The model is weir's own. Stations are solved one after the other: the irregularity of a
+/// station's departures is that of the next station's arrivals (Whitt 1983). Waits are after Krämer and
+/// Langenbach-Belz (1976); stations of limited room are M/G/1/K queues whose services include the arrivals'
+/// irregularity.
 ///
-/// Approximate: in ten simulated cases up to a utilisation of 1.1, means within 4.1 %, loss within one percentage point (small losses to a
-/// third). Percentiles take stations for independent.
+/// Approximate: in ten simulated cases up to a utilisation of 1.1, means within 4.1 %, loss within one percentage
+/// point (small losses within a third). Percentiles assume independent stations.
 ///
 /// # Errors
-/// `DOMAIN` for numbers that are none; `UNSTABLE` with the station, if it has no limit and gets more than it serves.
+/// `DOMAIN` for invalid numbers; `UNSTABLE` with the station's name if an unlimited station gets more than it can
+/// serve.
 pub fn four_stations(asked: &FourStations) -> Result<SwitchState, ModelError> {
     let (rate, p) = (positive("lam", asked.rate)?, share("p", asked.p)?);
     let data = mg1(rate, &asked.data).map_err(|error| at("data path", error))?;
@@ -98,7 +101,7 @@ pub fn four_stations(asked: &FourStations) -> Result<SwitchState, ModelError> {
     Paths { p, lost: 1.0 - passed, data_s: data.sojourn_s, data: data.sojourn, control, loads }.together()
 }
 
-/// Packet-in agent, controller, packet-out agent, each its own.
+/// Solves packet-in agent, controller and packet-out agent on separate processors.
 fn separate(asked: &FourStations, data_load: f64) -> Result<Vec<StationState>, ModelError> {
     let leaving = data_load.powi(2) * asked.data.scv() + (1.0 - data_load.powi(2));
     let mut arrivals = asked.p * leaving + 1.0 - asked.p;
@@ -117,8 +120,8 @@ fn separate(asked: &FourStations, data_load: f64) -> Result<Vec<StationState>, M
     Ok(stations)
 }
 
-/// One processor does both of the switch's jobs: packets come to it twice if neither it nor the controller drops them. The three stations, and how long
-/// all take together, if that is not as of independent ones.
+/// Solves one processor for both jobs of the switch: packets visit it twice unless it or the controller drops them.
+/// Returns the three stations, and the distribution of the whole way if it is not that of independent stations.
 fn shared(
     asked: &FourStations,
     returning: Option<&Returning>,
@@ -127,7 +130,7 @@ fn shared(
         None => 0.0,
         Some(_) => lost_at_processor(asked, returning)?,
     };
-    // a limit that is never met is none, and distributions without one are known better
+    // A limit that is practically never reached is ignored, because distributions without a limit are more precise.
     let open = FourStations { agent_places: None, ..asked.clone() };
     let asked = if lost < NEVER && returning.is_some() { &open } else { asked };
     let Processor { first, controller, again, both } = processor(asked, returning, lost)?;
@@ -144,8 +147,8 @@ fn shared(
     Ok((vec![first, controller, again], together))
 }
 
-/// The loss at the processor: what it and the controller drop does not come back, and so decides it. The more is dropped the less is lost, so there
-/// is one.
+/// Returns the loss at the processor. Packets that it or the controller drops do not return, so the loss depends on
+/// itself. More drops mean less loss, so there is exactly one solution.
 fn lost_at_processor(asked: &FourStations, returning: Option<&Returning>) -> Result<f64, ModelError> {
     let mut failed = None;
     let lost = bracketed(0.0, 1.0, |lost| match processor(asked, returning, lost) {
@@ -158,36 +161,37 @@ fn lost_at_processor(asked: &FourStations, returning: Option<&Returning>) -> Res
     failed.map_or(Ok(lost), Err)
 }
 
-/// Both visits to a processor, and the controller between.
+/// Both visits to the processor, and the controller between them.
 struct Processor {
     first: StationState,
     controller: StationState,
     again: StationState,
-    /// How far both waits go together, and both visits if they went together wholly; none if they are taken for independent.
+    /// Correlation of both waits, and the distribution of both visits if they were fully correlated; none if they are
+    /// treated as independent.
     both: Option<(f64, Distribution)>,
 }
 
-/// The three, if the processor drops this share of what comes to it.
+/// Solves the three stations for a given share of losses at the processor.
 fn processor(asked: &FourStations, returning: Option<&Returning>, lost: f64) -> Result<Processor, ModelError> {
     let rate = asked.p * asked.rate;
     let accepted = (1.0 - lost).max(f64::MIN_POSITIVE);
     let factors = |back| returning.map(|returning| returning.factors(rate, back)).transpose();
     let waits = |factor: Option<f64>| factor.map_or(Waits::Arrivals(1.0), Waits::Longer);
-    // what the controller loses changes little in how long it is waited for
+    // Losses at the controller hardly change its waiting time.
     let longer = factors(accepted)?.map(|factors| factors.controller);
     let controller = station("controller", rate * accepted, &asked.controller, asked.controller_places, waits(longer))?;
     let back = accepted * (1.0 - controller.loss);
     let jobs =
         Law::mixture([(1.0 / (1.0 + back), asked.packet_in.clone()), (back / (1.0 + back), asked.packet_out.clone())])?;
     let factors = factors(back)?;
-    // the distribution takes either service for both
+    // The distribution uses the mixed service for both visits.
     let visit = |job: &Law, factor| {
         let visit = station("switch processor", rate * (1.0 + back), &jobs, asked.agent_places, waits(factor))?;
         Ok::<_, ModelError>(StationState { sojourn_s: visit.sojourn_s - jobs.mean() + job.mean(), ..visit })
     };
     let first = visit(&asked.packet_in, factors.map(|factors| factors.first))?;
     let again = visit(&asked.packet_out, factors.map(|factors| factors.again))?;
-    // it is one processor: busy as both visits make it
+    // Both visits share one processor, so they share its load.
     let again = StationState { load: first.load.clone(), ..again };
     let both = match factors {
         Some(factors) if asked.agent_places.is_none() => {
@@ -201,28 +205,28 @@ fn processor(asked: &FourStations, returning: Option<&Returning>, lost: f64) -> 
     Ok(Processor { first, controller, again, both })
 }
 
-/// How irregularly packets come.
+/// Irregularity of arrivals.
 #[derive(Debug, Clone, Copy)]
 enum Waits {
-    /// The squared coefficient of variation of the times between them, independent of each other.
+    /// Squared coefficient of variation of the times between arrivals, which are independent.
     Arrivals(f64),
-    /// So that waits are so many times as long as with Poisson arrivals.
+    /// Factor of the waits relative to Poisson arrivals.
     Longer(f64),
 }
 
 impl Waits {
-    /// The service with which Poisson packets wait as long, where there is a limit.
+    /// Returns the service law with which Poisson arrivals wait as long, for stations with a limit.
     fn service(self, service: &Law) -> Result<Law, ModelError> {
         match self {
-            // Poisson arrivals leave the law as it is
+            // Poisson arrivals need no correction.
             Waits::Arrivals(1.0) => Ok(service.clone()),
-            // services that vary as much as services and arrivals together do
+            // The services get the variation of services and arrivals together.
             Waits::Arrivals(arrivals) => Law::gamma(service.mean(), (service.scv() + arrivals - 1.0).max(SCV_LEAST)),
             Waits::Longer(factor) => Law::gamma(service.mean(), (factor * (1.0 + service.scv()) - 1.0).max(SCV_LEAST)),
         }
     }
 
-    /// How many times as long as Poisson packets they wait, where there is none.
+    /// Returns the factor of the waits relative to Poisson arrivals, for stations without a limit.
     fn factor(self, rho: f64, service: &Law) -> f64 {
         match self {
             Waits::Arrivals(arrivals) => {
@@ -233,14 +237,14 @@ impl Waits {
         }
     }
 
-    /// With which squared coefficient of variation packets leave.
+    /// Returns the squared coefficient of variation of the times between departures.
     fn departures(self, rho: f64, service: &Law) -> f64 {
         let arrivals = if let Waits::Arrivals(arrivals) = self { arrivals } else { 1.0 };
         rho.powi(2) * service.scv() + (1.0 - rho.powi(2)) * arrivals
     }
 }
 
-/// A station to which packets come so.
+/// Solves a station with arrivals of the given irregularity.
 fn station(
     place: &str,
     rate: f64,
@@ -263,7 +267,7 @@ fn station(
         }
         None => {
             stable(place, rho)?;
-            // M/G/1 waits of the same mean
+            // Waits of an M/G/1 queue with this mean.
             let factor = waits.factor(rho, service);
             let waiting_s = factor * rate * service.second_moment() / (2.0 * (1.0 - rho));
             let own = Distribution::law(service);
@@ -278,7 +282,8 @@ fn station(
     }
 }
 
-/// How much shorter waits are when packets come more regularly than by chance (Krämer and Langenbach-Belz 1976).
+/// Returns the factor by which waits are shorter if arrivals are more regular than Poisson (Krämer and
+/// Langenbach-Belz 1976).
 fn regularity(rho: f64, arrivals: f64, services: f64) -> f64 {
     if arrivals < 1.0 {
         (-2.0 * (1.0 - rho) * (1.0 - arrivals).powi(2) / (3.0 * rho * (arrivals + services))).exp()

@@ -1,4 +1,4 @@
-//! The way by the controller as it is in devices: latency and capacity that are not each other's inverse, and a station for each thing that is done.
+//! Models control paths of real devices: latency and capacity as independent parameters, or a station for each stage.
 mod choice;
 mod four_stations;
 mod returning;
@@ -12,15 +12,15 @@ pub use split::{Split, split};
 use crate::answer::{Load, SwitchState};
 use crate::{Distribution, ModelError};
 
-/// Packets that a switch forwards, and those that go by its controller, put together.
+/// Direct packets and packets through the controller, to be combined.
 struct Paths {
     /// Share of packets that ask the controller.
     p: f64,
-    /// Share of those that are lost on their way.
+    /// Share of these packets that are lost.
     lost: f64,
     data_s: f64,
     data: Distribution,
-    /// What the way by the controller takes in all; none if no packet goes.
+    /// Mean and distribution of the whole way through the controller; none if no packet takes it.
     control: Option<(f64, Distribution)>,
     loads: Vec<Load>,
 }
@@ -29,7 +29,7 @@ impl Paths {
     fn together(self) -> Result<SwitchState, ModelError> {
         let Paths { p, lost, data_s, data, control, loads } = self;
         let delivered = 1.0 - p * lost;
-        // if all ask and all are lost, nothing is delivered, and there is no delay
+        // If all packets ask and all are lost, nothing is delivered.
         let control_share = if delivered > 0.0 { (p * (1.0 - lost) / delivered).clamp(0.0, 1.0) } else { 0.0 };
         let (sojourn_s, sojourn, control_s, control) = match control {
             Some((control_s, control)) => {

@@ -1,4 +1,4 @@
-//! Latency and capacity apart: a control path from two measurements.
+//! Models a control path by two measurements: its latency and its capacity.
 use super::Paths;
 use crate::answer::{Load, SwitchState};
 use crate::check::{domain, not_negative, positive, share};
@@ -6,36 +6,38 @@ use crate::mechanism::Interference;
 use crate::station::{SteadyState, mg1, mg1k};
 use crate::{Distribution, Law, ModelError};
 
-/// A switch whose control path was measured: what it takes when idle, and how many packets a second it carries at most.
+/// Switch whose control path was measured: its latency when idle, and its capacity in packets a second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Split {
-    /// Packets a second, Poisson.
+    /// Arrival rate in packets a second, Poisson.
     pub rate: f64,
-    /// Share of packets that go by the controller.
+    /// Share of packets that go through the controller.
     pub p: f64,
-    /// What the data path takes for a packet.
+    /// Service time of the data path.
     pub data: Law,
-    /// What the whole control path takes for a packet when it is idle, in seconds.
+    /// Latency of the whole control path for a packet when it is idle, in seconds.
     pub idle_s: f64,
-    /// Packets a second that it carries without loss.
+    /// Packets a second that the control path carries without loss.
     pub capacity: f64,
-    /// Squared coefficient of variation of the service times at its bottleneck: 0 constant, 1 exponential.
+    /// Squared coefficient of variation of the bottleneck's service times: 0 constant, 1 exponential.
     pub scv: f64,
-    /// Packets that wait at the bottleneck at most, the one in service included; none without limit.
+    /// Places at the bottleneck, including the one in service; none without a limit.
     pub places: Option<usize>,
-    /// How long a table write seizes the data path, in seconds, if it does.
+    /// Time for which a table write seizes the data path, in seconds; none if it does not.
     pub write_s: Option<f64>,
 }
 
-/// The steady state. The latency-capacity split is weir's own: stages of a control path overlap, so that its latency is longer than the time
-/// between two packets at its capacity (Ansell 2017: 19.06 ms, but 70 packets a second, not 52). The bottleneck is a station with a mean service of
-/// 1 / capacity; what is left of the idle latency is constant.
+/// Returns the steady state. The latency-capacity split is weir's own. Stages of a control path overlap, so its
+/// latency exceeds the time between two packets at its capacity (Ansell 2017: 19.06 ms, but 70 packets a second, not
+/// 52). The bottleneck is a station with a mean service of 1 / capacity; the remaining idle latency is constant.
 ///
-/// Exact for Poisson packets whose control path has one bottleneck. With writes, means are 1 to 11 % too high, those of packets that the switch
-/// forwards itself by up to 85 %: writes behind a bottleneck are more regular than Poisson. Percentiles take data and control path for independent.
+/// Exact for Poisson packets whose control path has one bottleneck. With writes, means are 1 to 11 % too high, those
+/// of packets that the switch forwards alone by up to 85 %: writes behind a bottleneck are more regular than Poisson.
+/// Percentiles assume that data path and control path are independent.
 ///
 /// # Errors
-/// `DOMAIN` for numbers that are none, or an idle latency below 1 / capacity; `UNSTABLE` if more come than are carried, without a limit.
+/// `DOMAIN` for invalid numbers or an idle latency below 1 / capacity; `UNSTABLE` if more packets come than are
+/// carried, without a limit.
 pub fn split(asked: &Split) -> Result<SwitchState, ModelError> {
     let p = share("p", asked.p)?;
     let rest_s = rest_s(asked)?;
@@ -55,11 +57,11 @@ pub fn split(asked: &Split) -> Result<SwitchState, ModelError> {
     Paths { p, lost, data_s, data, control, loads }.together()
 }
 
-/// What is left of the idle latency beside the bottleneck's service.
+/// Returns the idle latency without the bottleneck's service, in seconds.
 fn rest_s(asked: &Split) -> Result<f64, ModelError> {
     let service_s = positive("cap", asked.capacity)?.recip();
     let rest_s = positive("D0", asked.idle_s)? - service_s;
-    // the two may be one measurement, whose inverse was rounded
+    // Both may come from one measurement whose inverse was rounded.
     if rest_s < -1e-9 * service_s {
         let expected = format!(
             "1 / cap or more, which is {service_s} s: a path carries one packet at least while one is on its way"
@@ -77,7 +79,7 @@ fn bottleneck(asked: &Split, rate: f64) -> Result<SteadyState, ModelError> {
     }
 }
 
-/// Mean sojourn and its distribution.
+/// Returns mean and distribution of the sojourn in the data path.
 fn data_path(asked: &Split, write_rate: f64, loads: &mut Vec<Load>) -> Result<(f64, Distribution), ModelError> {
     match asked.write_s.map(|write_s| not_negative("B", write_s)).transpose()? {
         Some(write_s) if write_s > 0.0 => {
@@ -94,7 +96,7 @@ fn data_path(asked: &Split, write_rate: f64, loads: &mut Vec<Load>) -> Result<(f
     }
 }
 
-/// The same, at another place.
+/// Returns the error with another place if it is `UNSTABLE`; other errors are unchanged.
 pub(super) fn at(place: &str, error: ModelError) -> ModelError {
     match error {
         ModelError::Unstable { rho, .. } => ModelError::Unstable { place: place.to_owned(), rho },

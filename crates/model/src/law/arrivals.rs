@@ -1,15 +1,15 @@
-//! How many packets come while one is served: Poisson arrivals counted over a random time.
+//! Computes the number of Poisson arrivals during one service.
 use super::{Law, Shape};
 use statrs::function::gamma::ln_gamma;
 
-/// Most numbers of arrivals looked at beyond those asked for; what lies above is below the precision of its sums.
+/// Most numbers of arrivals computed beyond those requested; the rest is below the precision of the sums.
 const MAX_BEYOND: usize = 200_000;
-/// Probabilities below this part of what is there do not change it.
+/// Relative size below which probabilities do not change a sum.
 const NEGLIGIBLE: f64 = 1e-19;
-/// Below this, what is left of 1 is summed up instead of subtracted.
+/// Remainder of 1 below which it is summed instead of subtracted.
 const SMALL: f64 = 1e-6;
 
-/// Probabilities of k arrivals during one service, with sums from above that keep their precision when they are tiny.
+/// Probabilities of k arrivals during one service, and tail sums that keep their precision when they are tiny.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
     /// P(A = k).
@@ -21,7 +21,8 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// For 0 to `most` arrivals of a Poisson process of this rate, and as many more as matter.
+    /// Computes the probabilities of 0 to `most` arrivals of a Poisson process with this rate, and of more as far as
+    /// they matter.
     pub(crate) fn new(law: &Law, rate: f64, most: usize) -> Arrivals {
         let exactly = exactly(law, rate, most);
         let more_than = from_above(&exactly, 1.0);
@@ -32,7 +33,7 @@ impl Arrivals {
     }
 }
 
-/// The sum of the terms after each, of terms that are `total` together.
+/// Returns for each term the sum of the terms after it; all terms sum to `total`.
 fn from_above(terms: &[f64], total: f64) -> Vec<f64> {
     let mut above = vec![0.0; terms.len()];
     for k in (1..terms.len()).rev() {
@@ -69,7 +70,7 @@ fn of_shape(shape: &Shape, rate: f64, most: usize) -> Vec<f64> {
     }
 }
 
-/// Until `most` terms are there and the last no longer matters, past the mean.
+/// Collects terms until there are `most`, and the last one, beyond the mean, is negligible.
 fn collect(mean: f64, most: usize, mut term: impl FnMut(usize) -> f64) -> Vec<f64> {
     let mut terms = Vec::new();
     for k in 0..=most + MAX_BEYOND {
@@ -81,12 +82,12 @@ fn collect(mean: f64, most: usize, mut term: impl FnMut(usize) -> f64) -> Vec<f6
     terms
 }
 
-/// Of a Poisson law with this mean. Logarithms, since exp(-mean) may be below what a number can be.
+/// Returns Poisson probabilities, by logarithms because exp(-mean) may underflow.
 fn poisson(mean: f64, most: usize) -> Vec<f64> {
     collect(mean, most, |k| ln_poisson(k, mean).exp())
 }
 
-/// The logarithm of the Poisson probability of k.
+/// Returns the logarithm of the Poisson probability of k.
 pub(crate) fn ln_poisson(k: usize, mean: f64) -> f64 {
     if mean == 0.0 {
         return if k == 0 { 0.0 } else { f64::NEG_INFINITY };
@@ -94,7 +95,8 @@ pub(crate) fn ln_poisson(k: usize, mean: f64) -> f64 {
     k as f64 * mean.ln() - mean - ln_gamma(k as f64 + 1.0)
 }
 
-/// Arrivals during a gamma law of this shape, `per_stage` arrivals on average for each unit of it.
+/// Returns the probabilities of arrivals during a gamma-distributed time of this shape, with `per_stage` arrivals on
+/// average for each unit of it.
 fn negative_binomial(shape: f64, per_stage: f64, most: usize) -> Vec<f64> {
     let (ln_none, ln_one) = (-shape * per_stage.ln_1p(), -per_stage.recip().ln_1p());
     let (mut ln_choose, mean) = (0.0, shape * per_stage);
@@ -107,8 +109,8 @@ fn negative_binomial(shape: f64, per_stage: f64, most: usize) -> Vec<f64> {
     })
 }
 
-/// Arrivals during a time that is uniform between those with `low` and `high` arrivals on average: the difference of the tails of
-/// two Poisson laws, summed from above.
+/// Returns the probabilities of arrivals during a time uniform between those with `low` and `high` arrivals on
+/// average: the difference of two Poisson tails, summed from above.
 fn over_uniform(low: f64, high: f64, most: usize) -> Vec<f64> {
     let mut terms = poisson(high, most + 1);
     terms.iter_mut().enumerate().for_each(|(k, term)| *term -= ln_poisson(k, low).exp());
@@ -117,7 +119,7 @@ fn over_uniform(low: f64, high: f64, most: usize) -> Vec<f64> {
         let own = std::mem::replace(term, above / (high - low));
         above += own;
     }
-    // A narrow law's differences are rounding where they should be tiny.
+    // In a narrow law, differences that should be tiny are rounding errors.
     terms.iter_mut().for_each(|term| *term = term.max(0.0));
     terms
 }

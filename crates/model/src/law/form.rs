@@ -1,10 +1,10 @@
-//! Laws as they are written, in JSON and TOML.
+//! Reads and writes laws in JSON and TOML.
 use super::{Law, Shape};
 use crate::ModelError;
 use crate::check::domain;
 use serde::{Deserialize, Serialize};
 
-/// A list that begins with the law's name, or a table.
+/// Written form of a law: a list that starts with its name, or a table.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Form {

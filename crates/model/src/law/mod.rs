@@ -1,4 +1,4 @@
-//! Laws of service times: how long one packet keeps a server busy.
+//! Defines laws of service times: for how long a packet occupies a server.
 mod arrivals;
 mod form;
 mod transform;
@@ -9,67 +9,69 @@ use crate::ModelError;
 use crate::check::{domain, not_negative, positive, share};
 use serde::{Deserialize, Serialize};
 
-/// Most parts of a law: values of a measured histogram.
+/// Most parts of a law, such as values of a measured histogram.
 pub const MAX_PARTS: usize = 4096;
 
-/// How far probabilities may miss a sum of one: what their writing in decimals leaves.
+/// Largest deviation of a sum of probabilities from 1, as decimal notation may cause.
 const SUM_TOLERANCE: f64 = 1e-6;
 
-/// A law of positive times (or lengths) with all moments. Made by its constructors, which check; all laws are mixtures of four shapes.
+/// Law of positive times (or lengths) with all moments. Constructors check their arguments. All laws are mixtures of
+/// four shapes.
 ///
-/// As JSON and in scenario files, `["exp", mean]`, `["det", value]`, `["gamma", mean, scv]`, `["h2", p, mean_1, mean_2]`,
-/// `["uniform", low, high]`, `["lattice", [values], [probabilities]]` and `["mixture", [weights], [laws]]`, or with names:
-/// `{"law": "gamma", "mean": 0.001, "scv": 0.4}`.
+/// In JSON and scenario files: `["exp", mean]`, `["det", value]`, `["gamma", mean, scv]`, `["h2", p, mean_1,
+/// mean_2]`, `["uniform", low, high]`, `["lattice", [values], [probabilities]]` and `["mixture", [weights], [laws]]`,
+/// or with names: `{"law": "gamma", "mean": 0.001, "scv": 0.4}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "form::Form", into = "form::Form")]
 pub struct Law {
     parts: Vec<Part>,
 }
 
-/// One of the laws that a mixture draws from.
+/// Component of a mixture.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Part {
-    /// The probability that it is this one.
+    /// Probability of this component.
     pub weight: f64,
-    /// Its shape.
+    /// Shape of the component.
     pub shape: Shape,
 }
 
-/// A law that is no mixture. Times in seconds.
+/// Law that is not a mixture. Times in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Shape {
-    /// Always the same.
+    /// Constant law with this value.
     Constant(f64),
-    /// Exponential of this mean.
+    /// Exponential law with this mean.
     Exponential(f64),
-    /// Gamma, as regular or as scattered as measured.
+    /// Gamma, of any regularity.
     Gamma {
-        /// The mean.
+        /// Mean of the law.
         mean: f64,
-        /// The squared coefficient of variation: variance over the mean's square.
+        /// Squared coefficient of variation: variance over the mean's square.
         scv: f64,
     },
     /// Uniform between two values.
     Uniform {
-        /// The smallest.
+        /// Smallest value, 0 or more.
         low: f64,
-        /// The largest.
+        /// Largest value, above the smallest.
         high: f64,
     },
 }
 
 impl Law {
-    /// Always `value`.
+    /// Returns the law of the constant `value`.
     pub fn constant(value: f64) -> Result<Law, ModelError> {
         Ok(Law::of(Shape::Constant(positive("constant law: value", value)?)))
     }
 
-    /// Exponential.
+    /// Returns the exponential law with this mean.
     pub fn exponential(mean: f64) -> Result<Law, ModelError> {
         Ok(Law::of(Shape::Exponential(positive("exponential law: mean", mean)?)))
     }
 
-    /// Gamma with this mean and squared coefficient of variation; constant if the latter is 0, exponential if it is 1.
+    /// Returns the gamma law with this mean and squared coefficient of variation; constant if the latter is 0,
+    /// exponential if it is 1.
     pub fn gamma(mean: f64, scv: f64) -> Result<Law, ModelError> {
         let mean = positive("gamma law: mean", mean)?;
         let scv = not_negative("gamma law: scv", scv)?;
@@ -82,13 +84,15 @@ impl Law {
         }))
     }
 
-    /// Hyperexponential: exponential of mean `first` with probability `p`, else of mean `second`.
+    /// Returns the hyperexponential law: exponential of mean `first` with probability `p`, otherwise of mean
+    /// `second`.
     pub fn hyperexponential(p: f64, first: f64, second: f64) -> Result<Law, ModelError> {
         let p = share("hyperexponential law: p", p)?;
         Law::mixture([(p, Law::exponential(first)?), (1.0 - p, Law::exponential(second)?)])
     }
 
-    /// Two exponentials with this mean and squared coefficient of variation, above 1, of which each makes half of the mean.
+    /// Returns a mixture of two exponentials with this mean and squared coefficient of variation (above 1), each of
+    /// which contributes half of the mean.
     pub fn balanced(mean: f64, scv: f64) -> Result<Law, ModelError> {
         let mean = positive("hyperexponential law: mean", mean)?;
         if !(scv > 1.0 && scv.is_finite()) {
@@ -98,7 +102,7 @@ impl Law {
         Law::hyperexponential(p, mean / (2.0 * p), mean / (2.0 * (1.0 - p)))
     }
 
-    /// Uniform from `low`, which may be 0, to `high`.
+    /// Returns the uniform law from `low`, which may be 0, to `high`.
     pub fn uniform(low: f64, high: f64) -> Result<Law, ModelError> {
         let low = not_negative("uniform law: low", low)?;
         let high = positive("uniform law: high", high)?;
@@ -109,7 +113,7 @@ impl Law {
         }
     }
 
-    /// Some values with their probabilities: histograms of measurements, sizes of packets on a line.
+    /// Returns the law of some values with their probabilities, such as a measured histogram or packet sizes.
     pub fn lattice(values: &[f64], probabilities: &[f64]) -> Result<Law, ModelError> {
         if values.len() != probabilities.len() {
             let expected = format!("as many as values, {}", values.len());
@@ -119,7 +123,7 @@ impl Law {
         Law::mixture(probabilities.iter().copied().zip(constants))
     }
 
-    /// One of several laws, each with its probability. The probabilities have to be one together.
+    /// Returns a mixture of laws with probabilities, which must sum to 1.
     pub fn mixture(laws: impl IntoIterator<Item = (f64, Law)>) -> Result<Law, ModelError> {
         let (mut parts, mut sum) = (Vec::new(), 0.0);
         for (weight, law) in laws {
@@ -142,29 +146,29 @@ impl Law {
         Law { parts: vec![Part { weight: 1.0, shape }] }
     }
 
-    /// What it is a mixture of; one part if it is none.
+    /// Returns the components; a single one if the law is no mixture.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// The same law of times `factor` times as long.
+    /// Returns the law of times `factor` times as long.
     pub fn scaled(&self, factor: f64) -> Result<Law, ModelError> {
         let factor = positive("scaled law: factor", factor)?;
         let scale = |part: &Part| Part { weight: part.weight, shape: part.shape.scaled(factor) };
         Ok(Law { parts: self.parts.iter().map(scale).collect() })
     }
 
-    /// Mean.
+    /// Returns the mean.
     pub fn mean(&self) -> f64 {
         self.moment(1)
     }
 
-    /// Mean of the square.
+    /// Returns the mean of the square.
     pub fn second_moment(&self) -> f64 {
         self.moment(2)
     }
 
-    /// Mean of the cube.
+    /// Returns the mean of the cube.
     pub fn third_moment(&self) -> f64 {
         self.moment(3)
     }
@@ -173,28 +177,28 @@ impl Law {
         self.parts.iter().map(|part| part.weight * part.shape.moment(order)).sum()
     }
 
-    /// Variance: within the parts and between them, so that nothing cancels.
+    /// Returns the variance: within the components plus between them, so that no digits cancel.
     pub fn variance(&self) -> f64 {
         let mean = self.mean();
         let of = |part: &Part| part.weight * (part.shape.variance() + (part.shape.moment(1) - mean).powi(2));
         self.parts.iter().map(of).sum()
     }
 
-    /// Squared coefficient of variation: 0 constant, 1 exponential.
+    /// Returns the squared coefficient of variation: 0 constant, 1 exponential.
     pub fn scv(&self) -> f64 {
         self.variance() / self.mean().powi(2)
     }
 }
 
 impl Shape {
-    /// Mean, mean square or mean cube.
+    /// Returns mean (order 1), mean square (2) or mean cube (3).
     pub(crate) fn moment(&self, order: u8) -> f64 {
         let n = i32::from(order);
         match *self {
             Shape::Constant(value) => value.powi(n),
             Shape::Exponential(mean) => mean.powi(n) * (1..=order).map(f64::from).product::<f64>(),
             Shape::Gamma { mean, scv } => mean.powi(n) * (0..order).map(|k| 1.0 + f64::from(k) * scv).product::<f64>(),
-            // The mean of low^i high^(n-i).
+            // Mean of low^i high^(n-i).
             Shape::Uniform { low, high } => {
                 (0..=n).map(|i| low.powi(i) * high.powi(n - i)).sum::<f64>() / f64::from(n + 1)
             }

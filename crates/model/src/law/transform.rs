@@ -1,22 +1,23 @@
-//! Laplace-Stieltjes transforms, E[exp(-sX)].
+//! Computes Laplace-Stieltjes transforms, E[exp(-sX)].
 //!
-//! What is subtracted from 1 is computed as a difference, never by subtracting: the inversion of a transform multiplies rounding
-//! errors by 10^5.
+//! Differences from 1 are computed directly, not by subtraction: inverting a transform multiplies rounding errors by
+//! 10^5.
 use super::{Law, Part, Shape};
 use num_complex::Complex64;
 
-/// Below this modulus the power series is more precise than the quotient.
+/// Modulus below which the power series is more precise than the quotient.
 const SERIES_BELOW: f64 = 0.5;
-/// Terms of the series; the first one left out is below 10^-17 of the sum.
+/// Terms of the series; the first one omitted is below 10^-17 of the sum.
 const SERIES_TERMS: u32 = 16;
 
 impl Law {
-    /// The transform at `s`, whose real part is not negative.
+    /// Returns the transform at `s`, whose real part must not be negative.
     pub fn lst(&self, s: Complex64) -> Complex64 {
         self.parts.iter().map(|part| part.shape.lst(s) * part.weight).sum()
     }
 
-    /// The transform of the *excess*: what remains of a service that is met at a random time, (1 - S*(s)) / (s E\[S\]).
+    /// Returns the transform of the *excess*, the rest of a service observed at a random time: (1 - S*(s)) / (s
+    /// E\[S\]).
     pub fn excess_lst(&self, s: Complex64) -> Complex64 {
         let of = |part: &Part| part.shape.excess_lst(s) * (part.weight * part.shape.moment(1));
         self.parts.iter().map(of).sum::<Complex64>() / self.mean()
@@ -49,28 +50,28 @@ impl Shape {
     }
 }
 
-/// ln(1 + z), precise for small z.
+/// Returns ln(1 + z), precise for small z.
 pub(crate) fn ln_1p(z: Complex64) -> Complex64 {
     Complex64::new(0.5 * (2.0 * z.re + z.norm_sqr()).ln_1p(), z.im.atan2(1.0 + z.re))
 }
 
-/// exp(z) - 1, precise for small z.
+/// Returns exp(z) - 1, precise for small z.
 pub(crate) fn exp_m1(z: Complex64) -> Complex64 {
     let half = (z.im / 2.0).sin();
     Complex64::new(z.re.exp_m1() * z.im.cos() - 2.0 * half * half, z.re.exp() * z.im.sin())
 }
 
-/// (1 - exp(-z)) / z: the transform of the uniform law from 0 to 1.
+/// Returns (1 - exp(-z)) / z: the transform of the uniform law from 0 to 1.
 fn phi_1(z: Complex64) -> Complex64 {
     if z == Complex64::ZERO { Complex64::ONE } else { -exp_m1(-z) / z }
 }
 
-/// (exp(-z) - 1 + z) / z^2: half the transform of the excess of the uniform law from 0 to 1.
+/// Returns (exp(-z) - 1 + z) / z^2: half the transform of the excess of the uniform law from 0 to 1.
 fn phi_2(z: Complex64) -> Complex64 {
     if z.norm() > SERIES_BELOW {
         return (exp_m1(-z) + z) / (z * z);
     }
-    // sum over k of (-z)^k / (k+2)!
+    // Sum over k of (-z)^k / (k+2)!.
     let mut term = Complex64::new(0.5, 0.0);
     let mut sum = term;
     for k in 1..SERIES_TERMS {
