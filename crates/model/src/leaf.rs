@@ -1,4 +1,4 @@
-//! Continuous parts of delays.
+//! Defines the continuous parts of delays.
 use crate::distribution::Distribution;
 use crate::inversion::{Line, points};
 use crate::law::{Law, Shape};
@@ -9,44 +9,44 @@ use statrs::function::gamma::checked_gamma_ur;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Lines' stages for which a station's values are kept; beyond, they are worked out each time.
+/// Most pairs of line and stage for which a station's values are cached; further ones are computed each time.
 const MOST_KEPT: usize = 128;
 
-/// One of the independent delays that a sum is made of.
+/// Independent delay of which sums are made.
 #[derive(Debug, Clone)]
 pub(crate) enum Leaf {
-    /// Of a law that is no mixture, and not constant.
+    /// Delay with a law that is neither a mixture nor constant.
     Shape(Shape),
-    /// Waiting in an M/G/1 queue, for those who wait at all: what is left of a random number of services.
+    /// Waiting time in an M/G/1 queue: 0 if it is empty, otherwise the rest of a random number of services.
     Waiting(Arc<Waiting>),
-    /// In an M/M/1/K queue: a random number of exponential stages.
+    /// Sojourn in an M/M/1/K queue: a random number of exponential stages.
     Stages(Arc<Stages>),
-    /// In an M/G/1/K queue.
+    /// Sojourn in an M/G/1/K queue.
     Finite(Arc<FiniteSojourn>),
-    /// The same again and again, once at least.
+    /// Delay repeated a geometric number of times, at least once.
     Repeated(Arc<Repeated>),
-    /// In a data path that table writes seize.
+    /// Sojourn in a data path that table writes seize.
     Preempted(Arc<Preempted>),
-    /// A distribution of too many terms.
+    /// Distribution with too many terms to keep separate.
     Whole(Arc<Distribution>),
 }
 
-/// A transform's values at the points of a stage.
+/// Values of a transform at the points of a stage.
 type Values = Arc<[Complex64]>;
 
-/// Waiting in an M/G/1 queue, 0 for those who find it empty (Pollaczek and Khinchine).
+/// Waiting time in an M/G/1 queue, 0 for packets that find it empty (Pollaczek and Khinchine).
 #[derive(Debug)]
 pub(crate) struct Waiting {
     law: Law,
     rho: f64,
     mean: f64,
     variance: f64,
-    /// Values of the transform, by line and stage: all flows through a queue ask for the same.
+    /// Cached values of the transform, by line and stage: all flows through a queue need the same.
     kept: Mutex<HashMap<(Line, usize), Values>>,
 }
 
 impl Waiting {
-    /// Behind services of this law, in a queue that is busy for a share `rho` of the time, below 1.
+    /// Creates the waiting time behind services of this law, in a queue with utilisation `rho` below 1.
     pub(crate) fn new(law: Law, rho: f64) -> Waiting {
         let mean = rho * law.second_moment() / (2.0 * law.mean()) / (1.0 - rho);
         let third = rho * law.third_moment() / (3.0 * law.mean() * (1.0 - rho));
@@ -71,7 +71,7 @@ impl Waiting {
     }
 }
 
-/// A delay that is met once, and again with the same probability each time.
+/// Delay that occurs once, and again with the same probability each time.
 #[derive(Debug)]
 pub(crate) struct Repeated {
     pub(crate) again: f64,
@@ -83,7 +83,7 @@ impl Repeated {
         self.once.mean() / (1.0 - self.again)
     }
 
-    /// Of a geometric number of independent delays.
+    /// Variance of the sum of a geometric number of independent delays.
     fn variance(&self) -> f64 {
         let times = 1.0 / (1.0 - self.again);
         times * self.once.variance() + self.again * times * times * self.once.mean().powi(2)
@@ -132,7 +132,7 @@ impl Leaf {
         }
     }
 
-    /// Multiplies what there is at a line's points of a stage by the transform there.
+    /// Multiplies `product`, given at a line's points of a stage, by the transform there.
     pub(crate) fn multiply(&self, line: Line, stage: usize, product: &mut [Complex64]) {
         match self {
             Leaf::Waiting(waiting) => {
@@ -142,7 +142,7 @@ impl Leaf {
         }
     }
 
-    /// The probability of no delay at all.
+    /// Returns the probability of no delay.
     pub(crate) fn none(&self) -> f64 {
         match self {
             Leaf::Waiting(waiting) => 1.0 - waiting.rho,
@@ -151,7 +151,7 @@ impl Leaf {
         }
     }
 
-    /// What tells it from others: leaves of the same are the same.
+    /// Returns a key that is equal for identical leaves: parameters of a shape, or the address of a shared part.
     pub(crate) fn identity(&self) -> [u64; 3] {
         let shared = |kind, address: *const ()| [kind, address as u64, 0];
         match self {
@@ -168,7 +168,7 @@ impl Leaf {
         }
     }
 
-    /// The probability of more than `t` >= 0, if it is known otherwise than by inversion.
+    /// Returns the probability of more than `t` >= 0, if it is known without inversion.
     pub(crate) fn tail(&self, t: f64) -> Option<f64> {
         match self {
             Leaf::Shape(shape) => shape_tail(shape, t),

@@ -1,7 +1,8 @@
-//! Formulas for queues, switches and controllers: delays, losses, utilisations, without a clock, a socket or a simulation.
+//! Computes delays, losses and utilisations of queues, switches and controllers by formulas, without a clock, a
+//! socket or a simulation.
 //!
-//! Rates are per second, times in seconds, lengths in bytes, everywhere. Each function says what it assumes, whether its answer is
-//! exact under these assumptions, and where it comes from.
+//! Rates are per second, times in seconds, lengths in bytes. Each function states its assumptions, whether its answer
+//! is exact under them, and its source.
 mod answer;
 mod check;
 pub mod control_path;

@@ -1,26 +1,27 @@
-//! When a switch handles commands together, and how many at most: Cheng (2015), section 4.2.2, with a test instead of a look at the figure.
+//! Fits how a switch batches commands, after Cheng (2015), section 4.2.2, with a statistical test instead of reading
+//! a figure.
 use crate::ModelError;
 use crate::check::{at_least_one, domain, not_negative, positive};
 
-/// A jump in a row of measurements.
+/// Jump in a series of measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Jump {
-    /// The last place before it, in the row's unit.
+    /// Last place before the jump, in the series' unit.
     pub last_before: f64,
-    /// The first place after it.
+    /// First place after the jump.
     pub first_after: f64,
-    /// Mean before.
+    /// Mean value before the jump.
     pub before: f64,
-    /// Mean after.
+    /// Mean value after the jump.
     pub after: f64,
 }
 
 impl Jump {
-    /// The one jump that splits the row into two levels best, if two levels are better than one; else none. The row is of (place, value), in order of
-    /// places; there may be several values at a place.
+    /// Returns the jump that best splits the series into two levels, if two levels fit better than one. The series
+    /// has pairs of place and value, sorted by place; several values may share a place.
     ///
     /// # Errors
-    /// Fewer than four values, values that are none, or places out of order.
+    /// Fewer than four values, invalid values, or places out of order.
     pub fn find(row: &[(f64, f64)]) -> Result<Option<Jump>, ModelError> {
         if row.len() < 4 {
             return Err(domain("row", format!("{} values", row.len()), "four or more"));
@@ -37,7 +38,8 @@ impl Jump {
         let best = splits.map(|at| (squares(at), at)).min_by(|left, right| left.0.total_cmp(&right.0));
         let Some((two, at)) = best else { return Ok(None) };
         let (n, one) = (row.len() as f64, within(row).1);
-        // Schwarz's criterion (1978), where the place counts twice: it is chosen among all, which finds more in noise than a mean does
+        // Schwarz's criterion (1978). The place counts as two parameters: it is selected among all, which fits noise
+        // better than a mean does.
         let better = one > 0.0 && n * (two / one).ln() + 3.0 * n.ln() < 0.0;
         let jump = Jump {
             last_before: row[at - 1].0,
@@ -49,25 +51,26 @@ impl Jump {
     }
 }
 
-/// Mean, and squares of distances from it summed up.
+/// Returns the mean, and the sum of squared distances from it.
 fn within(row: &[(f64, f64)]) -> (f64, f64) {
     let mean = row.iter().map(|(_, value)| value).sum::<f64>() / row.len() as f64;
     (mean, row.iter().map(|(_, value)| (value - mean).powi(2)).sum())
 }
 
-/// The batch time-out α in seconds: commands less than this apart are handled together. From (time between commands, time from the last command to completion),
-/// in seconds, for rising times between commands, in steps as fine as α is wanted. None if completion does not jump.
+/// Returns the batch time-out α in seconds: commands closer to each other than this are handled together.
+/// `completions` has pairs of time between commands and time from the last command to completion, in seconds, for
+/// rising times between commands, in steps as fine as the wanted precision of α. None if completion does not jump.
 ///
 /// # Errors
-/// As [`Jump::find`].
+/// See [`Jump::find`].
 pub fn timeout_s(completions: &[(f64, f64)]) -> Result<Option<f64>, ModelError> {
     Ok(Jump::find(completions)?.map(|jump| jump.first_after))
 }
 
-/// A batch, and how long each of its commands took.
+/// Batch, with the time that each of its commands took.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BatchTime {
-    /// Commands in it, q.
+    /// Number of commands, q.
     pub commands: u32,
     /// Mean time of a command, in seconds.
     pub mean_s: f64,
@@ -75,11 +78,11 @@ pub struct BatchTime {
     pub error_s: f64,
 }
 
-/// The most commands that a switch handles together, Q: the smallest batch whose commands take no longer than those of the fastest, but for that
-/// one's standard error.
+/// Returns the most commands that a switch handles together, Q: the smallest batch whose time for a command is within
+/// one standard error of the fastest batch's.
 ///
 /// # Errors
-/// No batch, or one that is none.
+/// No batch, or an invalid one.
 pub fn most(batches: &[BatchTime]) -> Result<u32, ModelError> {
     for batch in batches {
         at_least_one("q", batch.commands)?;

@@ -1,56 +1,59 @@
-//! Which entries a switch keeps in its fastest table when there are too many: Cheng (2015), section 4.2.1 and figure 4.4.
+//! Infers which entries a switch keeps in its fastest table when there are too many: Cheng (2015), section 4.2.1 and
+//! figure 4.4.
 //!
-//! Twice as many entries as fit are added in eight parts, packets are sent to the parts in another order and in different numbers, and then each
-//! entry is probed: those that are slow are compared with those that each attribute, from each end, would have put out. Found attributes are
-//! made equal, and the rest is repeated, until what decides is when an entry was inserted, which is never equal.
+//! Twice as many entries as fit are added in eight parts. Packets are sent to the parts in another order and with
+//! different lengths. Then each entry is probed: the slow entries are compared with those that each attribute, from
+//! each end, would have evicted. Attributes found are made equal, and the experiment is repeated until the insertion
+//! time decides, which is never equal.
 use crate::ModelError;
 use crate::check::domain;
 use crate::switch::policy::{ATTRIBUTES, Attribute, Evicts, Rank, Standing};
 
-/// The best rank must agree with the slow entries at least this well.
+/// Least agreement of the best rank with the slow entries.
 pub const BEST_LEAST: f64 = 0.8;
-/// No other rank may agree better than this.
+/// Most agreement of any other rank.
 pub const NEXT_MOST: f64 = 0.6;
-/// Parts in the order in which packets are sent to them, counted from 0.
+/// Order in which packets are sent to the parts, counted from 0.
 pub const PACKET_ORDER: [usize; 8] = [0, 1, 4, 5, 2, 3, 6, 7];
 const BYTES: [u64; 2] = [400, 200];
 
-/// An entry that was probed.
+/// Entry that was probed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probed {
-    /// What was done to it before.
+    /// Attributes of the entry before the probe.
     pub standing: Standing,
-    /// Whether its probe was slow: it had left the fastest table.
+    /// True if the probe was slow: the entry had left the fastest table.
     pub slow: bool,
 }
 
-/// How well a rank agrees with which entries are slow.
+/// Agreement of a rank with the slow entries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Score {
-    /// The rank.
+    /// Rank that predicts the slow entries.
     pub rank: Rank,
-    /// Entries both slow and foretold to be, over those that are either (Jaccard), from 0 to 1.
+    /// Number of entries both slow and predicted slow, over the number that are either (Jaccard index), from 0 to 1.
     pub jaccard: f64,
 }
 
-/// What the probes say.
+/// Result of the probes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inference {
-    /// The rank that decides; none if the probes do not tell.
+    /// Rank that decides; none if the probes do not determine it.
     pub found: Option<Rank>,
-    /// All ranks, the best first. Attributes that are equal for all entries are left out.
+    /// Scores of all ranks, the best first. Attributes equal for all entries are omitted.
     pub scores: Vec<Score>,
 }
 
 impl Inference {
-    /// Whether no further rank can be found: nothing decides after the time of insertion.
+    /// Returns true if no further rank can be found: nothing decides after the insertion time.
     pub fn is_last(&self) -> bool {
         self.found.is_none_or(|rank| rank.attribute == Attribute::Modified)
     }
 }
 
-/// What to add and send, to find which attribute decides, with some attributes made equal; `random` gives priorities. Entries are added in the order in which they stand here;
-/// `used` is the turn in which an entry gets its packet of `traffic` bytes, 0 if it gets none.
+/// Returns the entries to add and the packets to send to find which attribute decides, with some attributes made
+/// equal; `random` draws priorities. Entries are added in the order of the list. `used` is the turn in which an entry
+/// gets its packet of `traffic` bytes, 0 if it gets none.
 ///
 /// # Errors
 /// A table of fewer than four entries or more than a million.
@@ -85,7 +88,7 @@ pub fn plan(
     Ok((0..entries).map(standing).collect())
 }
 
-/// Which rank decides.
+/// Infers which rank decides from the probes.
 ///
 /// # Errors
 /// No entry is slow, or all are.
@@ -113,8 +116,8 @@ fn differs(probed: &[Probed], attribute: Attribute) -> bool {
     probed.windows(2).any(|pair| pair[0].standing.of(attribute) != pair[1].standing.of(attribute))
 }
 
-/// Agreement of the slow entries with as many that the rank would put out. Of entries that are equal at the cut, the rank puts out some or others: what
-/// agrees there is what would on average.
+/// Returns the Jaccard index of the slow entries and as many that the rank would evict. Entries equal at the cut are
+/// evicted at random: they count with their average agreement.
 fn jaccard(probed: &[Probed], rank: Rank, slow: usize) -> f64 {
     let value = |probe: &Probed| {
         let value = probe.standing.of(rank.attribute);
@@ -135,7 +138,7 @@ mod tests {
     use super::*;
     use crate::switch::policy::Policy;
 
-    /// What probes of a switch with this policy show, some wrongly.
+    /// Returns the probes of a switch with this policy, `wrong` of them with the wrong result.
     fn probed(policy: &Policy, size: usize, standings: &[Standing], wrong: usize) -> Vec<Probed> {
         let mut order: Vec<usize> = (0..standings.len()).collect();
         order.sort_by(|left, right| policy.first_to_go(&standings[*left], &standings[*right]));

@@ -1,4 +1,4 @@
-//! What changes cost a table, from measured times of commands: Cheng (2015), section 4.4.
+//! Fits the costs of table changes to measured times of commands: Cheng (2015), section 4.4.
 use super::curve::Curve;
 use super::line::Line;
 use super::order::Middle;
@@ -7,84 +7,84 @@ use crate::switch::costs::{ByPriorities, TableCosts};
 use crate::switch::speedup::Overhead;
 use std::collections::BTreeMap;
 
-/// Fewer runs than this for a case are too few.
+/// Fewest runs wanted for a case.
 pub const RUNS_LEAST: usize = 10;
 
-/// In which order of priorities entries were added.
+/// Order of priorities in which entries were added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Order {
-    /// All the same.
+    /// All priorities equal.
     Same,
-    /// Each higher than those before: all of them have to make place.
+    /// Each higher than those before: all entries have to shift.
     Ascending,
-    /// Each lower than those before: none has to.
+    /// Each lower than those before: no entry has to shift.
     Descending,
 }
 
 /// Commands that were timed in one case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// In which order of priorities the entries are.
+    /// Order of the entries' priorities.
     pub order: Order,
     /// Entries in the table, e.
     pub entries: u64,
     /// Commands sent back to back, q.
     pub batch: u32,
-    /// Time of one command, in seconds, for each run.
+    /// Time of one command in each run, in seconds.
     pub times_s: Vec<f64>,
 }
 
-/// A deletion that was timed.
+/// Deletion that was timed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deletion {
     /// Entries deleted, m.
     pub matching: u64,
-    /// Time of the whole, in seconds, for each run.
+    /// Time of the whole deletion in each run, in seconds.
     pub times_s: Vec<f64>,
 }
 
-/// What was measured on one table; one of several levels is measured by itself.
+/// Measurements of one table; each level of a switch is measured separately.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Measured {
-    /// Adding.
+    /// Times of adding.
     pub add: Vec<Case>,
-    /// Modifying.
+    /// Times of modifying.
     pub modify: Vec<Case>,
-    /// Deleting.
+    /// Times of deleting.
     pub delete: Vec<Deletion>,
 }
 
-/// A table's costs, and what they come from.
+/// Costs of a table, with the fits behind them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitted {
-    /// The costs.
+    /// Costs of the table.
     pub costs: TableCosts,
-    /// The lines behind them, by name.
+    /// Fitted lines by name.
     pub lines: Vec<(String, Line)>,
-    /// What to know about them.
+    /// Remarks for the user.
     pub notes: Vec<String>,
 }
 
 impl Fitted {
-    /// Fits all costs of a table. Slopes that measurements do not tell from 0 are 0, with a note.
+    /// Fits all costs of a table. Slopes that are not significantly different from 0 become 0, with a note.
     ///
     /// # Errors
-    /// Too few cases for a line, named; or times that are none.
+    /// Too few cases for a line, which the error names; or invalid times.
     pub fn fit(measured: &Measured) -> Result<Fitted, ModelError> {
         let mut fit = Fit::default();
-        // 1. deleting: time = M + W m
+        // 1. Deleting: time = M + W m.
         let (search_s, write_s) = fit.deleting(&measured.delete)?;
-        // 2. adding and modifying: slopes over entries, for each batch
+        // 2. Adding and modifying: slopes over entries, for each batch.
         let add = fit.overheads("add", &measured.add)?;
         let modify = fit.overheads("modify", &measured.modify)?;
-        // 3. shifting: what ascending priorities cost more than descending ones
+        // 3. Shifting: additional time of ascending priorities over descending ones.
         let shift_s = fit.shifting(&measured.add)?;
         let costs = TableCosts { add, modify, shift_s, search_s, write_s, delete_s: None };
         Ok(Fitted { costs, lines: fit.lines, notes: fit.notes })
     }
 }
 
-/// A fit under way.
+/// Fit in progress.
 #[derive(Default)]
 struct Fit {
     lines: Vec<(String, Line)>,
@@ -92,7 +92,7 @@ struct Fit {
 }
 
 impl Fit {
-    /// A line through medians.
+    /// Fits a line through medians.
     fn line(&mut self, name: &str, points: &[(f64, f64)]) -> Result<Line, ModelError> {
         let (x, y): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
         let line = Line::fit(&x, &y).map_err(|error| match error {
@@ -105,7 +105,7 @@ impl Fit {
         Ok(line)
     }
 
-    /// A slope that must not be negative.
+    /// Fits a slope that must not be negative.
     fn slope(&mut self, name: &str, points: &[(f64, f64)]) -> Result<f64, ModelError> {
         let line = self.line(name, points)?;
         let slope = line.slope_or_zero();
@@ -142,7 +142,7 @@ impl Fit {
         })
     }
 
-    /// P is the slope over entries of commands alone; R is P over the slope in each batch.
+    /// Fits P, the slope over entries of single commands, and R, which is P over the slope in each batch.
     fn overhead(&mut self, name: &str, cases: &[Case], order: Order) -> Result<Overhead, ModelError> {
         let mut batches: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
         for case in cases.iter().filter(|case| case.order == order) {
@@ -169,7 +169,7 @@ impl Fit {
         Ok(Overhead { per_entry_s, speedup: curve.speedup })
     }
 
-    /// S: the slope over entries of what ascending priorities cost more, on average over batches.
+    /// Fits S: the slope over entries of the additional time with ascending priorities, averaged over batches.
     fn shifting(&mut self, cases: &[Case]) -> Result<f64, ModelError> {
         let mut more: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         for ascending in cases.iter().filter(|case| case.order == Order::Ascending) {
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// What a switch of these costs would show, with noise of one percent.
+    /// Returns the times of a switch with these costs, with one percent of noise.
     fn measured(costs: &TableCosts, seed: u64) -> Measured {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut runs = |time: f64| -> Vec<f64> { (0..15).map(|_| time * (0.99 + 0.02 * random.f64())).collect() };
@@ -279,7 +279,7 @@ mod tests {
         let fitted = (0..20).map(|seed| Fitted::fit(&measured(&costs, seed)).unwrap()).collect::<Vec<_>>();
         let flat =
             fitted.iter().filter(|fitted| fitted.costs.shift_s == 0.0 && fitted.costs.add.single == Overhead::NONE);
-        // chance lets a slope of one in forty through, of two
+        // By chance, one slope in forty of two is significant.
         assert!(flat.count() >= 17);
         assert!(fitted.iter().all(|fitted| fitted.costs.shift_s >= 0.0 && fitted.costs.shift_s < 1e-8));
         assert!(fitted.iter().any(|fitted| fitted.notes.iter().any(|note| note.starts_with("shift: "))));

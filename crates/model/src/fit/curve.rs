@@ -1,27 +1,27 @@
-//! The speed-up of batches: a quadratic that is 1 for a batch of one.
+//! Fits the speed-up of batches: a quadratic that is 1 for a batch of one.
 use crate::ModelError;
 use crate::check::{at_least_one, domain, positive};
 use crate::switch::speedup::Speedup;
 
-/// A speed-up that was fitted.
+/// Fitted speed-up, with its quality.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Curve {
-    /// It.
+    /// Coefficients of the speed-up.
     pub speedup: Speedup,
-    /// Standard deviation of the points' distances from it.
+    /// Standard deviation of the points' distances from the curve.
     pub residual_sd: f64,
-    /// The smallest and the largest batch that it comes from.
+    /// Smallest and largest batch in the data.
     pub from: (u32, u32),
-    /// It is below 1 somewhere between: batches would make commands dearer there.
+    /// True if the curve is below 1 between them: batches would make commands more expensive there.
     pub below_one: bool,
 }
 
 impl Curve {
-    /// The nearest `1 + b (q - 1) + c (q - 1)²` to measured speed-ups by batch, least squares: a straight line if there is one batch beside 1 or two, constant if there
-    /// is none.
+    /// Fits `1 + b (q - 1) + c (q - 1)²` to measured speed-ups by batch (least squares). With one or two batches
+    /// besides 1 it is a straight line, with none constant.
     ///
     /// # Errors
-    /// Batches of none, speed-ups that are none, or a curve that falls to 0 between the batches.
+    /// Batches of 0, invalid speed-ups, or a curve that falls to 0 between the batches.
     pub fn fit(points: &[(u32, f64)]) -> Result<Curve, ModelError> {
         for (batch, speedup) in points {
             at_least_one("q", *batch)?;
@@ -46,7 +46,7 @@ impl Curve {
     }
 }
 
-/// b and c of the normal equations.
+/// Returns b and c from the normal equations.
 fn coefficients(away: &[(f64, f64)]) -> (f64, f64) {
     let sum = |power: i32, value: fn(f64) -> f64| away.iter().map(|(u, v)| u.powi(power) * value(*v)).sum::<f64>();
     let (uu, uuu, uuuu) = (sum(2, |_| 1.0), sum(3, |_| 1.0), sum(4, |_| 1.0));
@@ -61,7 +61,7 @@ fn coefficients(away: &[(f64, f64)]) -> (f64, f64) {
     }
 }
 
-/// The lowest of `b u + c u²` for u between 0 and the most.
+/// Returns the minimum of `b u + c u²` for u between 0 and `most`.
 fn lowest(b: f64, c: f64, most: f64) -> f64 {
     let at = |u: f64| u * (b + c * u);
     let turn = if c > 0.0 { (-b / (2.0 * c)).clamp(0.0, most) } else { 0.0 };

@@ -1,4 +1,5 @@
-//! How an idle switch forwards, from measured delays, one factor at a time around the base: Cheng (2015), sections 5.1 and 5.3.
+//! Fits how an idle switch forwards to measured delays, one factor at a time around the base: Cheng (2015), sections
+//! 5.1 and 5.3.
 use super::levels::{Levels, Sample};
 use super::line::Line;
 use super::order::Middle;
@@ -9,45 +10,45 @@ use crate::switch::forward::{At, BASE, Forwarding, Measured, Slopes};
 /// Delays with one value of a factor, everything else as in [`BASE`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// The factor's value.
+    /// Value of the factor.
     pub at: f64,
-    /// Delays, in seconds.
+    /// Delays in seconds.
     pub delays_s: Vec<f64>,
 }
 
-/// What was measured for entries of one kind.
+/// Measurements for entries of one kind.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Delays {
-    /// With everything as in [`BASE`], in seconds.
+    /// Delays with everything as in [`BASE`], in seconds.
     pub base_s: Vec<f64>,
-    /// With other numbers of entries.
+    /// Delays with other numbers of entries.
     pub by_entries: Vec<Series>,
-    /// With other lengths, in bytes.
+    /// Delays with other lengths, in bytes.
     pub by_bytes: Vec<Series>,
-    /// With other times between packets, in seconds.
+    /// Delays with other times between packets, in seconds.
     pub by_gap: Vec<Series>,
 }
 
-/// How a switch forwards, and what that comes from.
+/// Forwarding of a switch, with the fits behind it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitted {
-    /// The parameters.
+    /// Fitted parameters of the forwarding law.
     pub forwarding: Forwarding,
-    /// The line over entries.
+    /// Line over the number of entries.
     pub entries: Line,
-    /// The line over lengths.
+    /// Line over the length.
     pub bytes: Line,
-    /// The stairs over times between packets.
+    /// Steps over the time between packets.
     pub gaps: Levels,
-    /// What to know about them.
+    /// Remarks for the user.
     pub notes: Vec<String>,
 }
 
 impl Fitted {
-    /// Fits all parameters. Slopes that measurements do not tell from 0 are 0, with a note.
+    /// Fits all parameters. Slopes that are not significantly different from 0 become 0, with a note.
     ///
     /// # Errors
-    /// Too few series for a line, or delays that are none.
+    /// Too few series for a line, or invalid delays.
     pub fn fit(delays: &Delays) -> Result<Fitted, ModelError> {
         let base = Middle::of(&delays.base_s)?;
         let mut notes = Vec::new();
@@ -89,7 +90,7 @@ fn sample(series: &Series) -> Result<Sample, ModelError> {
     Ok(Sample { gap_s: series.at, mean, sd: (squares / (n - 1.0).max(1.0)).sqrt() })
 }
 
-/// What lies between what was measured.
+/// Returns the range of the measurements.
 fn measured(delays: &Delays) -> Result<Measured, ModelError> {
     let range = |series: &[Series], base: f64| {
         series.iter().fold((base, base), |(least, most): (f64, f64), one| (least.min(one.at), most.max(one.at)))
@@ -113,7 +114,7 @@ fn measured(delays: &Delays) -> Result<Measured, ModelError> {
 mod tests {
     use super::*;
 
-    /// Delays of 3.34 us, 8 ns a byte more, 5 us more from 10 ms between packets on; with noise.
+    /// Returns delays of 3.34 us, plus 8 ns a byte, plus 5 us from 10 ms between packets on; with noise.
     fn delays(seed: u64) -> Delays {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut series = |at: f64, gap_s: f64, bytes: f64| {

@@ -1,34 +1,35 @@
-//! Groups of latencies: the best k-means on a line, and how many groups there are.
+//! Groups latencies by optimal k-means on a line, and decides how many groups there are.
 //!
-//! On a line the best groups are runs of the sorted values, and which runs is found exactly by dynamic programming (Wang and Song 2011), so there
-//! is no need for restarts from random centres. How many: the largest mean silhouette (Rousseeuw 1987), if it shows strong structure.
+//! On a line the best groups are runs of the sorted values. Dynamic programming finds them exactly (Wang and Song
+//! 2011), without restarts from random centres. The number of groups maximises the mean silhouette (Rousseeuw 1987),
+//! if that shows a strong structure.
 use super::order::sorted;
 use crate::ModelError;
 use crate::check::{domain, positive};
 use std::ops::Range;
 
-/// Below this mean silhouette there is no strong structure: one group (Kaufman and Rousseeuw 1990, table 4).
+/// Mean silhouette below which there is no strong structure, so one group (Kaufman and Rousseeuw 1990, table 4).
 pub const STRONG: f64 = 0.7;
-/// A value whose silhouette is below this is not much nearer to its own group than to another.
+/// Silhouette below which a value is not much closer to its own group than to another.
 pub const DOUBTFUL: f64 = 0.5;
-/// Values that are taken at most: a million.
+/// Most values: a million.
 pub const VALUES_MAX: usize = 1_000_000;
 
 /// Latencies in groups.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Groups {
-    /// Sizes, the fastest group first.
+    /// Size of each group, the fastest first.
     pub sizes: Vec<usize>,
     /// Geometric mean of each group's latencies, in their unit.
     pub centres: Vec<f64>,
-    /// Mean silhouette, if there are several groups.
+    /// Mean silhouette; none for a single group.
     pub silhouette: Option<f64>,
-    /// Values that are not much nearer to their own group than to the next.
+    /// Number of values that are not much closer to their own group than to the next.
     pub doubtful: usize,
 }
 
 impl Groups {
-    /// Groups of the logarithms of latencies, as many as the silhouette says, up to a number.
+    /// Groups the logarithms of latencies, into as many groups as the silhouette suggests, up to `most`.
     ///
     /// # Errors
     /// No latency, one that is not above 0, or more than [`VALUES_MAX`].
@@ -54,7 +55,7 @@ impl Groups {
         })
     }
 
-    /// The group of a latency: the one whose centre is nearest, in logarithms.
+    /// Returns the group of a latency: the one with the nearest centre, in logarithms.
     pub fn of(&self, latency: f64) -> usize {
         let last = self.centres.len().saturating_sub(1);
         let boundary = |at: usize| (self.centres[at].ln() + self.centres[at + 1].ln()) / 2.0;
@@ -62,7 +63,7 @@ impl Groups {
     }
 }
 
-/// Sums of the first values and of their squares.
+/// Prefix sums of the values and of their squares.
 struct Sums {
     values: Vec<f64>,
     squares: Vec<f64>,
@@ -70,7 +71,7 @@ struct Sums {
 
 impl Sums {
     fn of(values: &[f64]) -> Sums {
-        // from the middle, or squares lose the digits that matter
+        // Values are taken relative to the median, otherwise the squares lose significant digits.
         let middle = values[values.len() / 2];
         let running = |of: fn(f64) -> f64| {
             let next = |sum: &mut f64, value: &f64| {
@@ -86,13 +87,13 @@ impl Sums {
         self.values.len() - 1
     }
 
-    /// Squares of distances from the mean of a run, summed up.
+    /// Returns the sum of squared distances from the mean of a run.
     fn within(&self, run: &Range<usize>) -> f64 {
         let (n, sum) = (run.len() as f64, self.values[run.end] - self.values[run.start]);
         if run.is_empty() { 0.0 } else { (self.squares[run.end] - self.squares[run.start] - sum * sum / n).max(0.0) }
     }
 
-    /// For 1, 2, ... groups the runs with the least squares within.
+    /// Returns for 1, 2, ... groups the runs with the least squares within.
     fn best_runs(&self, most: usize) -> Vec<Vec<Range<usize>>> {
         let n = self.len();
         let mut cost: Vec<f64> = (0..=n).map(|end| self.within(&(0..end))).collect();
@@ -106,8 +107,8 @@ impl Sums {
         (1..=starts.len()).map(|groups| traced(&starts[..groups], n)).collect()
     }
 
-    /// Where the last run starts best for each end, given the costs of what is before: the starts rise with the ends, so the best start of the middle
-    /// end bounds those of both halves.
+    /// Finds the best start of the last run for each end, given the costs of the runs before. Best starts rise with
+    /// the ends, so the best start of the middle end bounds those of both halves.
     fn best_starts(
         &self,
         cost: &[f64],
@@ -128,7 +129,8 @@ impl Sums {
         self.best_starts(cost, next, start, end + 1..ends.end, best..starts.end);
     }
 
-    /// Each value's silhouette: how much nearer it is to its own group than to the nearest other, from -1 to 1.
+    /// Returns each value's silhouette: how much closer it is to its own group than to the nearest other, from -1 to
+    /// 1.
     fn silhouettes(&self, values: &[f64], runs: &[Range<usize>]) -> Vec<f64> {
         let middle = values[values.len() / 2];
         let of = |at: usize, own: usize| {
@@ -149,7 +151,7 @@ impl Sums {
             .collect()
     }
 
-    /// Sum of distances of a run's values from the value at a place.
+    /// Returns the sum of distances between a run's values and the value at `at`.
     fn distance(&self, value: f64, at: usize, run: &Range<usize>) -> f64 {
         let split = at.clamp(run.start, run.end);
         let below = value * (split - run.start) as f64 - (self.values[split] - self.values[run.start]);
@@ -168,7 +170,7 @@ impl Sums {
     }
 }
 
-/// Runs from where each last one starts.
+/// Rebuilds the runs from the start of each last run.
 fn traced(starts: &[Vec<usize>], n: usize) -> Vec<Range<usize>> {
     let mut end = n;
     let mut runs: Vec<Range<usize>> = starts
@@ -188,7 +190,7 @@ fn traced(starts: &[Vec<usize>], n: usize) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
 
-    /// Latencies around centres, spread by a share.
+    /// Returns latencies around centres, spread by a share.
     fn latencies(groups: &[(f64, usize)], spread: f64) -> Vec<f64> {
         let mut random = fastrand::Rng::with_seed(3);
         let mut all: Vec<f64> = groups

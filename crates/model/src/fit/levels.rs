@@ -1,37 +1,38 @@
-//! Stairs of delay over the time between packets: Cheng (2015), section 5.3.
+//! Finds steps of the delay over the time between packets: Cheng (2015), section 5.3.
 use super::line::Line;
 use crate::ModelError;
 use crate::check::{domain, not_negative, positive};
 
-/// Delays that were measured with one time between packets.
+/// Delays measured with one time between packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     /// Time between packets, in seconds.
     pub gap_s: f64,
-    /// Mean delay; any unit.
+    /// Mean delay, in any unit.
     pub mean: f64,
-    /// Standard deviation of delays, in the same unit.
+    /// Standard deviation of the delays, in the same unit.
     pub sd: f64,
 }
 
-/// The stairs.
+/// Steps of the delay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Levels {
-    /// Mean delay of each level, in the order of times between packets.
+    /// Mean delay of each level, by rising time between packets.
     pub means: Vec<f64>,
-    /// From which time between packets on each level but the first holds: the first that was measured there, in seconds.
+    /// Shortest time between packets measured in each level but the first, in seconds.
     pub thresholds_s: Vec<f64>,
-    /// Delay for each level more, γ_a; 0 if there is one level.
+    /// Additional delay of each level, γ_a; 0 for a single level.
     pub per_level: f64,
-    /// The line through the levels' means, if there are two or more.
+    /// Line through the levels' means; none for a single level.
     pub line: Option<Line>,
 }
 
 impl Levels {
-    /// Two samples beside each other are of one level if what lies within a standard deviation of their means overlaps.
+    /// Finds the levels: adjacent samples belong to one level if their intervals of mean ± standard deviation
+    /// overlap.
     ///
     /// # Errors
-    /// There is no sample, or one is none.
+    /// No sample, or an invalid one.
     pub fn find(samples: &[Sample]) -> Result<Levels, ModelError> {
         if samples.is_empty() {
             return Err(domain("samples", "none", "one or more"));

@@ -1,30 +1,30 @@
-//! Straight lines by least squares.
+//! Fits straight lines by least squares.
 use crate::ModelError;
 use crate::check::{domain, finite};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// A line through points.
+/// Line through points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
-    /// Where it meets the y axis, in units of y.
+    /// Value of y at x = 0, in units of y.
     pub intercept: f64,
-    /// Units of y for each of x.
+    /// Slope in units of y for each unit of x.
     pub slope: f64,
-    /// What holds the true slope 19 times in 20, if the points' distances from the line are independent and normal; none for two points.
+    /// Interval of the slope with 95 % confidence, if the residuals are independent and normal; none for two points.
     pub slope_ci95: Option<(f64, f64)>,
     /// Share of the variance of y that the line explains.
     pub r2: f64,
-    /// Standard deviation of the points' distances from the line, in units of y; 0 for two points.
+    /// Standard deviation of the residuals, in units of y; 0 for two points.
     pub residual_sd: f64,
-    /// Points.
+    /// Number of points.
     pub points: usize,
 }
 
 impl Line {
-    /// The line that is nearest to the points (ordinary least squares).
+    /// Fits a line to the points (ordinary least squares).
     ///
     /// # Errors
-    /// Fewer than two points, values that are no numbers, all x alike, or as many x as y are missing.
+    /// Fewer than two points, values that are not finite, all x equal, or lists of different lengths.
     pub fn fit(x: &[f64], y: &[f64]) -> Result<Line, ModelError> {
         if x.len() != y.len() || x.len() < 2 {
             return Err(domain("points", format!("{} x, {} y", x.len(), y.len()), "as many x as y, two or more"));
@@ -53,12 +53,12 @@ impl Line {
         finite("sum of squares", residual).map(|_| line)
     }
 
-    /// The slope, or 0 if the points do not tell it from 0: its interval spans 0.
+    /// Returns the slope, or 0 if its interval includes 0.
     pub fn slope_or_zero(&self) -> f64 {
         if self.is_flat() { 0.0 } else { self.slope }
     }
 
-    /// Whether the points do not tell the slope from 0.
+    /// Returns true if the slope is not significantly different from 0.
     pub fn is_flat(&self) -> bool {
         self.slope == 0.0 || self.slope_ci95.is_some_and(|(low, high)| low <= 0.0 && high >= 0.0)
     }

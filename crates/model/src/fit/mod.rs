@@ -1,7 +1,7 @@
-//! Parameters from measurements: lines and curves with what is to be thought of them, levels, groups, jumps, and the switch models' parameters by
-//! means of these.
+//! Fits parameters to measurements: lines and curves with their quality, levels, groups, jumps, and with these the
+//! switch models' parameters.
 //!
-//! Nothing here is random: groups of latencies lie on a line, where the best ones can be found exactly, without restarts.
+//! No fit uses random numbers: latencies are grouped on a line, where the optimum can be found exactly.
 pub mod batching;
 pub mod cache_policy;
 pub mod control;

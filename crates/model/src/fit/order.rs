@@ -1,23 +1,23 @@
-//! Medians and quantiles of samples.
+//! Computes medians and quantiles of samples.
 use crate::ModelError;
 use crate::check::{domain, finite};
 
-/// Samples, by their middle.
+/// Median and spread of samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Middle {
-    /// As many are below as above.
+    /// Median, in the samples' unit.
     pub median: f64,
-    /// What the middle half spans.
+    /// Interquartile range, in the samples' unit.
     pub iqr: f64,
-    /// Samples.
+    /// Number of samples.
     pub samples: usize,
 }
 
 impl Middle {
-    /// Of samples.
+    /// Computes median and interquartile range of samples.
     ///
     /// # Errors
-    /// There are none, or one is no number.
+    /// No samples, or one that is not finite.
     pub fn of(samples: &[f64]) -> Result<Middle, ModelError> {
         let sorted = sorted(samples)?;
         let iqr = quantile(&sorted, 0.75) - quantile(&sorted, 0.25);
@@ -25,10 +25,10 @@ impl Middle {
     }
 }
 
-/// Samples in order.
+/// Returns the samples in rising order.
 ///
 /// # Errors
-/// There are none, or one is no number.
+/// No samples, or one that is not finite.
 pub(crate) fn sorted(samples: &[f64]) -> Result<Vec<f64>, ModelError> {
     if samples.is_empty() {
         return Err(domain("samples", "none", "one or more"));
@@ -39,7 +39,8 @@ pub(crate) fn sorted(samples: &[f64]) -> Result<Vec<f64>, ModelError> {
     Ok(sorted)
 }
 
-/// The value below which this share of samples lies; samples are in order, and there are some. Between two it is interpolated.
+/// Returns the value below which a share of the samples lies, linearly interpolated. The samples must be sorted and
+/// not empty.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the number of samples")]
 pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);

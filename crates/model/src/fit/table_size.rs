@@ -1,28 +1,29 @@
-//! How many entries fit in a switch's fastest table: Cheng (2015), section 4.2.1.
+//! Infers how many entries fit in a switch's fastest table: Cheng (2015), section 4.2.1.
 //!
-//! More entries are added than fit, and each is probed once, in random order, so that probing does not bring entries into the table.
+//! More entries are added than fit. Each is probed once, in random order, so that probing does not bring entries into
+//! the table systematically.
 use super::groups::Groups;
 use crate::ModelError;
 use crate::check::domain;
 use statrs::distribution::{Beta, ContinuousCDF};
 
-/// Levels of tables that are looked for at most.
+/// Most table levels that are searched for.
 pub const LEVELS_MAX: usize = 4;
 
-/// A fastest table's size.
+/// Size of a fastest table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableSize {
-    /// Entries in it: the size of the fastest group of latencies.
+    /// Number of entries in it: the size of the fastest group of latencies.
     pub entries: u64,
-    /// What holds the size 19 times in 20, if the probes that lie between groups fall to either side by chance.
+    /// Interval of the size with 95 % confidence, if probes between groups fall to either side by chance.
     pub interval: (u64, u64),
-    /// The groups of latencies.
+    /// Groups of latencies.
     pub groups: Groups,
 }
 
 impl TableSize {
-    /// From the latencies of probes, one for each entry; any unit. None if they are one group: the entries are all in one table, or tables are
-    /// equally fast.
+    /// Infers the size from the latencies of probes, one for each entry, in any unit. None if they form one group:
+    /// all entries are in one table, or the tables are equally fast.
     ///
     /// # Errors
     /// No latency, or one that is not above 0.
@@ -37,13 +38,15 @@ impl TableSize {
         Ok(Some(TableSize { entries, interval, groups }))
     }
 
-    /// Whether a second measurement with more entries confirms it: as many as before are in the fastest table.
+    /// Returns true if a second measurement with more entries finds the same number in the fastest table, within the
+    /// interval.
     pub fn confirmed_by(&self, again: &TableSize) -> bool {
         self.interval.0 <= again.entries && again.entries <= self.interval.1
     }
 }
 
-/// How many of the probes may be wrong, if so many are doubtful: the upper end of Clopper and Pearson's interval (1934), 19 times in 20.
+/// Returns how many of the probes may be wrong if `doubtful` are doubtful: the upper end of Clopper and Pearson's
+/// interval (1934), with 95 % confidence.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the number of probes")]
 fn at_most(doubtful: u64, probes: u64) -> Result<u64, ModelError> {
     if doubtful >= probes {
