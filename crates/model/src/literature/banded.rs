@@ -1,12 +1,13 @@
-//! Linear equations whose matrix has its entries near the diagonal.
+//! Solves linear equations with banded matrices.
 
-/// A square matrix with entries at most so far below and above the diagonal; after [`Banded::factor`], its factors.
+/// Square banded matrix with a limited number of entries below and above the diagonal; after [`Banded::factor`], its
+/// factors.
 #[derive(Debug, Clone)]
 pub(super) struct Banded {
     size: usize,
     below: usize,
     above: usize,
-    /// Row by row, `below + 1 + above` entries each.
+    /// Entries row by row, `below + 1 + above` for each.
     entries: Vec<f64>,
 }
 
@@ -19,14 +20,14 @@ impl Banded {
         row * (self.below + 1 + self.above) + (self.below + column - row)
     }
 
-    /// Adds to an entry, which is within the band.
+    /// Adds to an entry within the band.
     pub(super) fn add(&mut self, row: usize, column: usize, value: f64) {
         let at = self.at(row, column);
         self.entries[at] += value;
     }
 
-    /// Its factors, by elimination without looking for pivots: for matrices whose diagonal is the sum of the other entries of its column or more, as those of
-    /// rates are, that loses no digits. None if it has no inverse.
+    /// Factors the matrix by elimination without pivoting. This loses no digits if each diagonal entry is at least
+    /// the sum of the other entries of its column, as in matrices of rates. None if the matrix is singular.
     pub(super) fn factor(mut self) -> Option<Banded> {
         for pivot in 0..self.size {
             let diagonal = self.entries[self.at(pivot, pivot)];
@@ -49,7 +50,7 @@ impl Banded {
         Some(self)
     }
 
-    /// Solves the equations that it is the factors of, in place.
+    /// Solves the factored equations in place.
     pub(super) fn solve(&self, right: &mut [f64]) {
         let width = self.below + 1 + self.above;
         for row in 0..self.size {
@@ -74,7 +75,7 @@ mod tests {
 
     #[test]
     fn equations_are_solved() {
-        // Rates in a ring of seven with exits: as far as two below and three above the diagonal.
+        // Rates in a ring of seven states with exits: up to two below and three above the diagonal.
         let entry = |row: usize, column: usize| match (row, column) {
             (row, column) if row == column => 9.0 + row as f64,
             (row, column) if row <= column + 2 && column <= row + 3 => -1.0 - (row * 7 + column) as f64 / 50.0,

@@ -1,20 +1,20 @@
-//! The base models: a switch and its controller as one queue.
+//! Models a switch and its controller as one queue: the base models.
 use crate::ModelError;
 use crate::check::{positive, share};
 
-/// How the two ways' service times become one service rate.
+/// Way to combine the service times of both paths into one service rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Combine {
-    /// The mean service time is the mean over both ways.
+    /// Mean service time over both paths.
     Time,
-    /// The service rate is the mean over both ways, as Ansell (2017, equation 7.2) has it. It gives microseconds where packets take
-    /// milliseconds, and is there for comparison only.
+    /// Mean service rate over both paths, as in Ansell (2017, equation 7.2). It gives microseconds where packets take
+    /// milliseconds, and is only for comparison.
     Rate,
 }
 
-/// The service rate per second of a switch and its controller as one server, for [`mm1`](crate::station::mm1) or
-/// [`mm1k`](crate::station::mm1k): a share `p` of the packets takes `path_s`, the sum of packet-in, controller and packet-out, the others
-/// `switch_s`, in seconds.
+/// Returns the service rate per second of a switch and its controller as one server, for [`mm1`](crate::station::mm1)
+/// or [`mm1k`](crate::station::mm1k). A share `p` of the packets takes `path_s`, the sum of packet-in, controller and
+/// packet-out; the others take `switch_s`, in seconds.
 ///
 /// # Errors
 /// `DOMAIN` for a share outside 0 to 1 and times that are not above 0.

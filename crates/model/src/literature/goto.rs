@@ -1,35 +1,36 @@
-//! Goto's model: finite queues, priority to packets that come back, flows of geometric length.
+//! Solves Goto's model: finite queues, priority for packets from the controller, flows of geometric length.
 use super::levels::{Rate, Transitions};
 use super::qbd::{Qbd, Stationary};
 use crate::check::{domain, positive, share, stable};
 use crate::{Load, ModelError};
 use nalgebra::DMatrix;
 
-/// Most phases: what is kept grows with them, and with their square where levels do not do.
+/// Most phases: memory grows with them, and with their square if the solution by levels fails.
 pub const MAX_PHASES: usize = 3000;
-/// As many phases are solved by matrices of all of them, whose cost grows with their cube, more level by level.
+/// Number of phases up to which the process is solved by matrices of all phases, whose cost grows with the cube; more
+/// are solved level by level.
 const FEW_PHASES: usize = 60;
 
 /// Parameters of Goto's model. Rates per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goto {
-    /// Poisson arrivals at the switch.
+    /// Rate of Poisson arrivals at the switch.
     pub arrival_rate: f64,
-    /// Share of the packets that begin a flow: one over the flows' mean length.
+    /// Share of packets that begin a flow: the inverse of the flows' mean length.
     pub p: f64,
-    /// Exponential service of packets that come from outside.
+    /// Exponential service rate of packets from outside.
     pub low_rate: f64,
-    /// Exponential service of packets that come back from the controller, which go first.
+    /// Exponential service rate of packets from the controller, which have priority.
     pub high_rate: f64,
-    /// Exponential service at the controller, which has no limit.
+    /// Exponential service rate of the controller, whose queue is unlimited.
     pub controller_rate: f64,
-    /// How many packets from outside can wait; the one in service has a place of its own.
+    /// Most packets from outside that wait, without the one in service.
     pub low_waiting: usize,
-    /// How many packets from the controller can wait.
+    /// Most packets from the controller that wait.
     pub high_waiting: usize,
 }
 
-/// Goto's model in its steady state. Times in seconds.
+/// Steady state of Goto's model. Times in seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GotoState {
     /// Mean time from arrival to departure of delivered packets.
@@ -38,25 +39,26 @@ pub struct GotoState {
     pub low_s: f64,
     /// Mean time at the controller; none if no packet goes there.
     pub controller_s: Option<f64>,
-    /// Mean time of a packet's second visit to the switch; none if no packet comes back.
+    /// Mean time of a packet's second visit to the switch; none if no packet returns.
     pub high_s: Option<f64>,
-    /// Share of the arriving packets that are lost, at the entry or on their way back.
+    /// Share of arriving packets lost on arrival or on their return.
     pub loss: f64,
-    /// Share of the arriving packets that find no place.
+    /// Share of arriving packets that find no place.
     pub loss_in: f64,
-    /// Share of the packets that find no place when they come back.
+    /// Share of returning packets that find no place.
     pub loss_return: f64,
-    /// Share of the delivered packets that went by the controller.
+    /// Share of delivered packets that went through the controller.
     pub control_share: f64,
-    /// How busy the switch and the controller are.
+    /// Utilisations of switch and controller.
     pub loads: Vec<Load>,
 }
 
-/// Goto and others (2016): a switch with two finite queues, those from the controller first but without interrupting a service,
-/// and a controller M/M/1 without limit. A quasi-birth-death process whose level is the number at the controller; exact.
+/// Solves the model of Goto and others (2016): a switch with two finite queues, of which that of packets from the
+/// controller has priority without preemption, and an unlimited M/M/1 controller. A quasi-birth-death process whose
+/// level is the number at the controller; exact.
 ///
 /// # Errors
-/// `DOMAIN`, also for queues that would need more than [`MAX_PHASES`] phases; `UNSTABLE` at the controller.
+/// `DOMAIN`, also for queues that need more than [`MAX_PHASES`] phases; `UNSTABLE` at the controller.
 pub fn goto(model: &Goto) -> Result<GotoState, ModelError> {
     positive("lam", model.arrival_rate)?;
     share("p", model.p)?;
@@ -67,7 +69,7 @@ pub fn goto(model: &Goto) -> Result<GotoState, ModelError> {
     let transitions = transitions(model, &phases);
     let load = controller_load(&transitions)?;
     stable("controller", load)?;
-    // With no new flows nothing ever rises: there are no levels.
+    // Without new flows the level never rises: there are no levels.
     let by_levels = (phases.count() > FEW_PHASES && model.p > 0.0).then(|| transitions.solve()).flatten();
     let found = match by_levels {
         Some(found) => found,
@@ -76,7 +78,7 @@ pub fn goto(model: &Goto) -> Result<GotoState, ModelError> {
     Ok(state(model, &phases, &found))
 }
 
-/// Who is served, and how many wait.
+/// Packet in service by its origin, and numbers of waiting packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Idle,
@@ -84,7 +86,7 @@ enum Phase {
     High { low: usize, high: usize },
 }
 
-/// All phases: idle, then with a packet from outside in service, then with one from the controller.
+/// Enumeration of all phases: idle, then by the number waiting from the controller.
 struct Phases {
     low_waiting: usize,
     high_waiting: usize,
@@ -110,7 +112,8 @@ impl Phases {
     }
 
     fn index(&self, phase: Phase) -> usize {
-        // Phases of as many from the controller lie together: transitions within a level then lead to few places further up.
+        // Phases with equal numbers from the controller are adjacent, so transitions within a level stay close to the
+        // diagonal.
         let row = |high: usize| 1 + 2 * high * (self.low_waiting + 1);
         match phase {
             Phase::Idle => 0,
@@ -129,7 +132,7 @@ impl Phases {
 }
 
 impl Phase {
-    /// Who is served next, when these wait.
+    /// Returns the phase after a service ends, with these numbers waiting.
     fn next(low: usize, high: usize) -> Phase {
         match (low, high) {
             (_, 1..) => Phase::High { low, high: high - 1 },
@@ -138,7 +141,7 @@ impl Phase {
         }
     }
 
-    /// With one more packet from outside, if there is a place.
+    /// Returns the phase with one more packet from outside; none without a free place.
     fn with_low(self, most: usize) -> Option<Phase> {
         match self {
             Phase::Idle => Some(Phase::Low { low: 0, high: 0 }),
@@ -147,7 +150,7 @@ impl Phase {
         }
     }
 
-    /// With one more packet from the controller, if there is a place.
+    /// Returns the phase with one more packet from the controller; none without a free place.
     fn with_high(self, most: usize) -> Option<Phase> {
         match self {
             Phase::Idle => Some(Phase::High { low: 0, high: 0 }),
@@ -156,7 +159,7 @@ impl Phase {
         }
     }
 
-    /// How many from outside, and from the controller, there are, in service or waiting.
+    /// Returns the numbers of packets from outside and from the controller, in service or waiting.
     fn present(self) -> (usize, usize) {
         match self {
             Phase::Idle => (0, 0),
@@ -182,14 +185,14 @@ fn transitions(model: &Goto, phases: &Phases) -> Transitions {
             }
             Phase::High { low, high } => all.within.push(rate(Phase::next(low, high), model.high_rate)),
         }
-        // Without a place the packet is dropped, and the controller goes on.
+        // Without a place the packet is dropped, and the controller continues.
         let to = phase.with_high(phases.high_waiting).unwrap_or(phase);
         all.down.push(rate(to, model.controller_rate));
     }
     all
 }
 
-/// How often the level would rise over how often it would fall, far from level 0.
+/// Returns the ratio of the rates at which the level rises and falls, far from level 0.
 fn controller_load(transitions: &Transitions) -> Result<f64, ModelError> {
     let (rising, falling) = match transitions.drift() {
         Some(drift) => drift,
@@ -198,7 +201,7 @@ fn controller_load(transitions: &Transitions) -> Result<f64, ModelError> {
     Ok(rising / falling)
 }
 
-/// The same as matrices.
+/// Returns the transitions as matrices.
 fn dense(transitions: &Transitions) -> Qbd {
     let matrix = |rates: &[Rate]| {
         let mut matrix = DMatrix::zeros(transitions.phases, transitions.phases);
@@ -208,7 +211,7 @@ fn dense(transitions: &Transitions) -> Qbd {
     Qbd { up: matrix(&transitions.up), within: matrix(&transitions.within), down: matrix(&transitions.down) }
 }
 
-/// Means by Little's law, losses since Poisson arrivals see time averages.
+/// Computes means by Little's law, and losses by the time averages that Poisson arrivals see.
 fn state(model: &Goto, phases: &Phases, found: &Stationary) -> GotoState {
     let (mut low, mut high, mut full, mut full_return, mut asking) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for (index, phase) in phases.all() {
@@ -309,7 +312,7 @@ mod tests {
             high_waiting: 14,
         };
         let state = goto(&model).unwrap();
-        // Hardly anything is lost: Little's law over the controller, which serves 40 of 60 packets a second.
+        // Almost nothing is lost: Little's law at the controller, which serves 40 of 60 packets a second.
         let controller = state.loads.iter().find(|load| load.place == "controller").unwrap();
         assert!((controller.utilisation - 40.0 / 60.0).abs() < 1e-3, "{state:?}");
         assert!(state.loss < 1e-3 && state.sojourn_s > state.low_s, "{state:?}");

@@ -1,4 +1,4 @@
-//! Jarschel's model: M/M/1 switch, M/M/1/S controller.
+//! Solves Jarschel's model: M/M/1 switch, M/M/1/S controller.
 use crate::check::{positive, share, stable};
 use crate::leaf::{Leaf, Repeated};
 use crate::root::bracketed;
@@ -6,37 +6,39 @@ use crate::station::{SteadyState, mm1, mm1k};
 use crate::{Distribution, Load, ModelError, SwitchState};
 use std::sync::Arc;
 
-/// How packets that come back from the controller are taken.
+/// Treatment of packets that return from the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Returning {
-    /// They find their entry: one visit at most. The only reading that fits Ansell's results (2017, table 7.1).
+    /// Returning packets match their entry: one visit to the controller at most. The only reading consistent with
+    /// Ansell's results (2017, table 7.1).
     Once,
-    /// They are as likely to miss as any other: a geometric number of visits, as the assumptions say literally.
+    /// Returning packets are as likely to miss as others: a geometric number of visits, as the assumptions
+    /// literally say.
     Geometric,
 }
 
 /// Parameters of Jarschel's model. Rates per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Jarschel {
-    /// Poisson arrivals at the switch.
+    /// Rate of Poisson arrivals at the switch.
     pub arrival_rate: f64,
-    /// Share of the packets without an entry.
+    /// Share of packets without an entry.
     pub p: f64,
-    /// Exponential service at the switch.
+    /// Exponential service rate of the switch.
     pub switch_rate: f64,
-    /// Exponential service at the controller.
+    /// Exponential service rate of the controller.
     pub controller_rate: f64,
-    /// Most packets at the controller, the one in service included; more are lost.
+    /// Most packets at the controller, including the one in service; more are lost.
     pub controller_places: usize,
-    /// How packets that come back are taken.
+    /// Treatment of returning packets.
     pub returning: Returning,
 }
 
-/// Jarschel and others (2011): every packet is served by the switch, M/M/1; a share of them asks the controller, M/M/1/S, and
-/// passes the switch once more.
+/// Solves the model of Jarschel and others (2011): the switch, M/M/1, serves every packet; a share of them asks the
+/// controller, M/M/1/S, and passes the switch once more.
 ///
-/// An approximation if the controller loses packets, since its output then is no Poisson process: against simulation within 0.5 %
-/// (`Once`) or 3 % (`Geometric`) in the mean, losses up to 2 % or 32 % too high.
+/// Approximate if the controller loses packets, because its output is then no Poisson process: against simulation
+/// within 0.5 % (`Once`) or 3 % (`Geometric`) in the mean, losses up to 2 % or 32 % too high.
 ///
 /// # Errors
 /// `DOMAIN`; `UNSTABLE` at the switch.
@@ -54,7 +56,7 @@ pub fn jarschel(model: &Jarschel) -> Result<SwitchState, ModelError> {
     }
 }
 
-/// All packets have an entry: nothing is known of the controller.
+/// Solves the switch alone: all packets have an entry, so the controller does not matter.
 pub(super) fn without_controller(arrival_rate: f64, switch_rate: f64) -> Result<SwitchState, ModelError> {
     stable("switch", arrival_rate / switch_rate)?;
     let switch = mm1(arrival_rate, switch_rate)?;
@@ -93,7 +95,7 @@ fn geometric(model: &Jarschel, arrival_rate: f64, p: f64) -> Result<SwitchState,
     }
     let controller_under = |rate: f64| mm1k(p * rate, model.controller_rate, model.controller_places);
     controller_under(arrival_rate)?;
-    // How often the switch serves: the more come back, the more are lost at the controller.
+    // Finds the rate of services at the switch: the more packets return, the more are lost at the controller.
     let surplus = |rate: f64| {
         controller_under(rate).map_or(0.0, |controller| rate * (1.0 - p * (1.0 - controller.loss)) - arrival_rate)
     };
@@ -108,7 +110,7 @@ fn geometric(model: &Jarschel, arrival_rate: f64, p: f64) -> Result<SwitchState,
     state(switch, controller.utilisation, again, (control_s, control), loss)
 }
 
-/// Of packets that meet the switch alone, and those, a share of the delivered ones, that go by the controller.
+/// Combines packets that visit the switch alone with the share of delivered packets that go through the controller.
 pub(super) fn state(
     switch: SteadyState,
     controller_utilisation: f64,

@@ -1,16 +1,19 @@
-//! Large quasi-birth-death processes with few transitions a state, solved level by level instead of by matrices of all phases.
+//! Solves large quasi-birth-death processes with few transitions for each state, level by level instead of by
+//! matrices of all phases.
 //!
-//! 1. The levels from 0 to one that is hardly ever reached are kept as vectors. Given its neighbours, each is the solution of linear equations within it, whose matrix is
-//!    the same for all levels but the first and the last, and banded: it is factored once.
-//! 2. Levels are solved in turn, upwards and downwards (block Gauss and Seidel).
-//! 3. After each pass, levels get the probabilities that they have to have: what rises between two levels falls (aggregation, after Koury, McAllister and
-//!    Stewart, 1984). So what is slow with Gauss and Seidel, the way between far levels, is exact at once.
-//! 4. This goes on until nothing moves. If the last level is reached after all, there are more.
+//! 1. The levels from 0 to one that is practically never reached are kept as vectors. Given its neighbours, each is
+//!   the solution of linear equations within the level. Their matrix is banded, and equal for all levels but the
+//!   first and the last: it is factored once.
+//! 2. Levels are solved in turn, upwards and downwards (block Gauss-Seidel).
+//! 3. After each pass, levels are scaled so that as much rises between two levels as falls (aggregation, after Koury,
+//!   McAllister and Stewart, 1984). So the exchange between far levels, which is slow with Gauss-Seidel, is exact at
+//!   once.
+//! 4. Passes are repeated until nothing changes. If the last level then still has some probability, levels are added.
 use super::banded::Banded;
 use super::qbd::Stationary;
 use nalgebra::DVector;
 
-/// A transition between phases.
+/// Transition between phases.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rate {
     pub(super) from: usize,
@@ -18,7 +21,7 @@ pub(super) struct Rate {
     pub(super) per_second: f64,
 }
 
-/// Transitions to the next level, within a level, and to the one before.
+/// Transitions to the next level, within a level, and to the previous level.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Transitions {
     pub(super) phases: usize,
@@ -27,19 +30,20 @@ pub(super) struct Transitions {
     pub(super) down: Vec<Rate>,
 }
 
-/// Levels to begin with.
+/// Initial number of levels.
 const LEVELS: usize = 32;
-/// Most probabilities that are kept.
+/// Most probabilities that are stored.
 const MOST_STATES: usize = 6_000_000;
 /// Most passes over all levels.
 const MOST_PASSES: usize = 2000;
-/// What moves less than this in a pass rests.
+/// Change in a pass below which the solution is final.
 const REST: f64 = 1e-13;
-/// The last level's probability that is as good as none.
+/// Probability of the last level that counts as none.
 const NEVER: f64 = 1e-14;
 
 impl Transitions {
-    /// The steady state of a process that falls more often than it rises; none if it has too many levels, or takes too many passes.
+    /// Returns the steady state of a process that falls more often than it rises; none if it needs too many levels or
+    /// passes.
     pub(super) fn solve(&self) -> Option<Stationary> {
         let systems = Systems::new(self)?;
         let mut levels = vec![vec![1.0 / self.phases as f64; self.phases]; LEVELS];
@@ -60,12 +64,13 @@ impl Transitions {
         None
     }
 
-    /// How often per second the level would rise and fall, far from level 0: of the phases alone, whatever the level. None if there is no answer.
+    /// Returns the rates at which the level rises and falls, far from level 0, from the distribution of the phases
+    /// alone. None if there is no solution.
     pub(super) fn drift(&self) -> Option<(f64, f64)> {
         let all: Vec<Rate> = [&self.up, &self.within, &self.down].into_iter().flatten().copied().collect();
         let distance = |rate: &Rate| (rate.to.saturating_sub(rate.from), rate.from.saturating_sub(rate.to));
         let (below, above) = all.iter().map(distance).fold((0, 0), |most, one| (most.0.max(one.0), most.1.max(one.1)));
-        // The first phase is left out, and taken as 1: what it sends to others is on the right.
+        // The first phase is omitted and taken as 1: its transitions to others are on the right-hand side.
         let others = self.phases - 1;
         let mut matrix = Banded::zero(others, below.min(others), above.min(others));
         let mut phases = vec![0.0; others];
@@ -88,7 +93,7 @@ impl Transitions {
         (drift.0.is_finite() && drift.1.is_finite()).then_some(drift)
     }
 
-    /// Solves all levels upwards, then downwards, and gives them their probabilities; how far they moved.
+    /// Solves all levels upwards, then downwards, and scales them. Returns the total change.
     fn pass(&self, systems: &Systems, levels: &mut [Vec<f64>]) -> Option<f64> {
         let before: Vec<f64> = levels.iter().map(|level| level.iter().sum()).collect();
         let (ground, last) = (levels[0].clone(), levels.len() - 1);
@@ -110,7 +115,7 @@ impl Transitions {
         Some(masses.sum::<f64>() + phases.sum::<f64>())
     }
 
-    /// Gives each level the probability for which as much rises from the level before as falls back.
+    /// Scales each level so that as much rises from the previous level as falls back.
     fn weigh(&self, levels: &mut [Vec<f64>]) -> Option<()> {
         let rises = |level: &[f64]| self.up.iter().map(|rate| level[rate.from] * rate.per_second).sum::<f64>();
         let falls = |level: &[f64]| self.down.iter().map(|rate| level[rate.from] * rate.per_second).sum::<f64>();
@@ -132,7 +137,7 @@ impl Transitions {
     }
 }
 
-/// The equations of a level: the first, those between, and the last, which is never left upwards.
+/// Factored equations of the first level, those between, and the last, which is never left upwards.
 struct Systems {
     first: Banded,
     between: Banded,
@@ -157,8 +162,9 @@ impl Systems {
     }
 }
 
-/// What flows out of each phase, less what flows in from others within the level; `leaving` are the transitions to other levels that there are. On the
-/// last level what would rise stays where it would arrive.
+/// Returns the factored equations of a level: the flow out of each phase less the flow in from other phases of the
+/// level. `leaving` holds the transitions to other levels that exist. On the last level, upward transitions stay
+/// within the level.
 fn system(of: &Transitions, leaving: &[&Vec<Rate>]) -> Option<Banded> {
     let rises = leaving.iter().any(|rates| std::ptr::eq(*rates, &of.up));
     let inside: Vec<&Rate> = of.within.iter().chain(of.up.iter().filter(|_| !rises)).collect();
@@ -177,14 +183,14 @@ fn system(of: &Transitions, leaving: &[&Vec<Rate>]) -> Option<Banded> {
     matrix.factor()
 }
 
-/// Adds what flows from a level's phases by these transitions.
+/// Adds the flow from a level's phases by these transitions to `into`.
 fn flow(rates: &[Rate], from: &[f64], into: &mut [f64]) {
     for rate in rates {
         into[rate.to] += from[rate.from] * rate.per_second;
     }
 }
 
-/// Twice as many levels, each new one as much less probable than the one before it as the last was.
+/// Doubles the number of levels; each new one is less probable than the previous one by the ratio of the last two.
 fn extend(levels: &mut Vec<Vec<f64>>) {
     let mass = |level: &[f64]| level.iter().sum::<f64>();
     let count = levels.len();

@@ -1,14 +1,14 @@
-//! Mahmood's model of a single switch: a Jackson network.
+//! Solves Mahmood's model of a single switch: a Jackson network.
 use super::jarschel::{state, without_controller};
 use crate::check::{positive, share, stable};
 use crate::station::mm1;
 use crate::{Distribution, ModelError, SwitchState};
 
-/// Mahmood and others (2014): M/M/1 switch, M/M/1 controller without limit; packets without an entry, a share `p`, ask the
-/// controller once and pass the switch once more. Rates per second.
+/// Solves the model of Mahmood and others (2014): M/M/1 switch, unlimited M/M/1 controller; packets without an entry,
+/// a share `p`, ask the controller once and pass the switch once more. Rates per second.
 ///
-/// Means are exact (a Kelly network). The distribution takes the visits of a packet as independent: its p95 was within 1 % of
-/// simulation up to a utilisation of 0.6 and 10 % too low at 0.9 with p = 0.5.
+/// Means are exact (a Kelly network). The distribution treats the visits of a packet as independent: its p95 was
+/// within 1 % of simulation up to a utilisation of 0.6 and 10 % too low at 0.9 with p = 0.5.
 ///
 /// # Errors
 /// `DOMAIN`; `UNSTABLE` at the switch or the controller.

@@ -1,45 +1,46 @@
-//! Mahmood's model of several switches with one controller: a Jackson network.
+//! Solves Mahmood's model of several switches with one controller: a Jackson network.
 use crate::check::{domain, not_negative, positive, share, stable};
 use crate::{Distribution, Load, ModelError};
 use nalgebra::{DMatrix, DVector};
 
-/// Most switches.
+/// Most switches in a network.
 pub const MAX_SWITCHES: usize = 1000;
-/// How far shares of traffic may miss a sum of one: what their writing in decimals leaves.
+/// Largest deviation of the sum of traffic shares from 1, as decimal notation may cause.
 const SUM_TOLERANCE: f64 = 1e-9;
 
-/// One switch of the network. Rates per second.
+/// Switch of the network. Rates per second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Switch {
-    /// Poisson arrivals from outside; 0 if there are none.
+    /// Rate of Poisson arrivals from outside; 0 for none.
     pub arrival_rate: f64,
-    /// Share of the packets without an entry. Where a controller installs whole paths, 0 beyond the first switch.
+    /// Share of packets without an entry. If the controller installs whole paths, 0 beyond the first switch.
     pub p: f64,
-    /// Exponential service.
+    /// Exponential service rate.
     pub service_rate: f64,
-    /// Share of its packets that go on to each switch; the others leave the network.
+    /// Share of the switch's packets that continue to each switch; the others leave the network.
     pub routing: Vec<f64>,
 }
 
-/// The network in its steady state.
+/// Steady state of the network.
 #[derive(Debug, Clone)]
 pub struct NetworkState {
     /// Mean time of a packet in the network, in seconds.
     pub sojourn_s: f64,
-    /// Mean time at each switch and visit, in seconds.
+    /// Mean time of a visit to each switch, in seconds.
     pub switch_s: Vec<f64>,
-    /// Mean time at the controller and visit, in seconds; none if no packet asks it.
+    /// Mean time of a visit to the controller, in seconds; none if no packet asks it.
     pub controller_s: Option<f64>,
-    /// How busy the switches and the controller are.
+    /// Utilisations of the switches and the controller.
     pub loads: Vec<Load>,
     misses: Vec<f64>,
 }
 
-/// Mahmood and others (2015): M/M/1 switches, a packet that comes to one for the first time may have no entry there and asks the controller, M/M/1,
-/// once. Means are exact (a Jackson network); distributions along a path take the visits as independent.
+/// Solves the model of Mahmood and others (2015): M/M/1 switches; a packet on its first visit to a switch may have no
+/// entry there and asks the controller, M/M/1, once. Means are exact (a Jackson network); distributions along a path
+/// treat the visits as independent.
 ///
 /// # Errors
-/// `DOMAIN`, if packets would never leave, too; `UNSTABLE` at `switch <i>` or the controller.
+/// `DOMAIN`, also if packets would never leave; `UNSTABLE` at `switch <i>` or the controller.
 pub fn mahmood_network(switches: &[Switch], controller_rate: f64) -> Result<NetworkState, ModelError> {
     check(switches)?;
     let controller_rate = positive("mu_c", controller_rate)?;
@@ -67,10 +68,10 @@ pub fn mahmood_network(switches: &[Switch], controller_rate: f64) -> Result<Netw
 }
 
 impl NetworkState {
-    /// The delay of packets along a path of switches, by their indexes.
+    /// Returns the delay of packets along a path of switches, given by their indices.
     ///
     /// # Errors
-    /// `DOMAIN` for an index that no switch has.
+    /// `DOMAIN` for an index without a switch.
     pub fn path(&self, path: &[usize]) -> Result<Distribution, ModelError> {
         let at = |index: &usize| {
             let expected = || domain("path", index, format!("indexes of switches, below {}", self.switch_s.len()));
@@ -108,7 +109,7 @@ fn check(switches: &[Switch]) -> Result<(), ModelError> {
     leaves(switches)
 }
 
-/// Whether packets leave from everywhere in the end: the spectral radius of the routing is then below 1.
+/// Checks that packets can leave the network from everywhere: the spectral radius of the routing is then below 1.
 fn leaves(switches: &[Switch]) -> Result<(), ModelError> {
     let leaks = |switch: &Switch| switch.routing.iter().sum::<f64>() < 1.0 - SUM_TOLERANCE;
     let mut leaving: Vec<bool> = switches.iter().map(leaks).collect();
@@ -129,7 +130,7 @@ fn leaves(switches: &[Switch]) -> Result<(), ModelError> {
     }
 }
 
-/// How often per second packets come to each switch for the first time: a = lambda + R' a.
+/// Returns the rates per second of first visits to each switch: a = lambda + R' a.
 fn first_visits(switches: &[Switch]) -> Result<Vec<f64>, ModelError> {
     let count = switches.len();
     let matrix = DMatrix::from_fn(count, count, |row, column| {
@@ -158,7 +159,7 @@ mod tests {
             error.to_string(),
             "R: found switch 0 with no way out, expected a way out of the network for its packets"
         );
-        // A loop that leaks is none.
+        // A loop with a way out is allowed.
         assert!(mahmood_network(&[switch(1.0, &[0.0, 1.0]), switch(1.0, &[0.9, 0.0])], 10.0).is_ok());
     }
 

@@ -1,31 +1,32 @@
-//! MMPP(2)/M/1: arrivals in two moods.
+//! Solves MMPP(2)/M/1: Poisson arrivals with two alternating rates.
 use super::qbd::Qbd;
 use crate::ModelError;
 use crate::check::{domain, not_negative, positive, stable};
 use nalgebra::DMatrix;
 
-/// A Poisson process that changes between two rates at random times. All per second.
+/// Poisson process that alternates between two rates at random times. All values per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModulatedPoisson {
-    /// Arrivals in either mood.
+    /// Arrival rate in each state.
     pub rates: [f64; 2],
-    /// Changes from the first mood to the second, and back.
+    /// Rates of changes from the first state to the second, and back.
     pub changes: [f64; 2],
 }
 
 impl ModulatedPoisson {
-    /// Arrivals per second over a long time.
+    /// Returns the long-term arrival rate, per second.
     pub fn mean_rate(&self) -> f64 {
         let ModulatedPoisson { rates: [first, second], changes: [away, back] } = self;
         (first * back + second * away) / (away + back)
     }
 }
 
-/// Mean sojourn in seconds and mean number there of MMPP(2)/M/1 without limit: modulated Poisson arrivals, exponential service of
-/// `service_rate` per second. Exact (Neuts, Matrix-Geometric Solutions in Stochastic Models, 1981, chapter 6).
+/// Returns mean sojourn in seconds and mean number of packets of an unlimited MMPP(2)/M/1 queue: modulated Poisson
+/// arrivals, exponential service of `service_rate` per second. Exact (Neuts, Matrix-Geometric Solutions in Stochastic
+/// Models, 1981, chapter 6).
 ///
 /// # Errors
-/// `DOMAIN`; `UNSTABLE`; `NO_CONVERGENCE` if it is hardly stable.
+/// `DOMAIN`; `UNSTABLE`; `NO_CONVERGENCE` if it is barely stable.
 pub fn mmpp2_m1(arrivals: &ModulatedPoisson, service_rate: f64) -> Result<(f64, f64), ModelError> {
     let ModulatedPoisson { rates: [first, second], changes: [away, back] } = *arrivals;
     not_negative("r0", first)?;

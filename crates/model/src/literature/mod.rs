@@ -1,8 +1,8 @@
-//! Models of a switch and its controller from the literature.
+//! Implements models of a switch and its controller from the literature.
 //!
-//! The papers of Jarschel, Mahmood and Goto are known to us through the list of their assumptions in Ansell's thesis (Assessing the Accuracy
-//! of Performance Modelling in Software Defined Networks, 2017, chapter 2) and their abstracts; what is solved here is what these
-//! assume.
+//! The papers of Jarschel, Mahmood and Goto are known to us through the list of their assumptions in Ansell's thesis
+//! (Assessing the Accuracy of Performance Modelling in Software Defined Networks, 2017, chapter 2) and their
+//! abstracts. The models here follow these assumptions.
 mod banded;
 mod base;
 mod goto;

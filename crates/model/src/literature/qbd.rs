@@ -1,43 +1,44 @@
-//! Quasi-birth-death processes: levels 0, 1, 2, ..., phases within each, rates between neighbouring levels alike everywhere.
+//! Solves quasi-birth-death processes: levels 0, 1, 2, ..., phases within each, equal rates between neighbouring
+//! levels everywhere.
 use crate::ModelError;
 use nalgebra::{DMatrix, DVector};
 
-/// Most rounds of the reduction; each squares what is left to be done.
+/// Most rounds of the reduction; each squares the remaining error.
 const MAX_ROUNDS: u32 = 64;
-/// What is left to be done at the end.
+/// Largest remaining error.
 const PRECISION: f64 = 1e-14;
 
-/// Rates of the process, per second. Diagonals are left to [`Qbd::solve`].
+/// Rates of the process, per second. [`Qbd::solve`] computes the diagonals.
 #[derive(Debug)]
 pub(super) struct Qbd {
-    /// To the next level.
+    /// Rates to the next level.
     pub(super) up: DMatrix<f64>,
-    /// Within a level.
+    /// Rates within a level.
     pub(super) within: DMatrix<f64>,
-    /// To the level before.
+    /// Rates to the previous level.
     pub(super) down: DMatrix<f64>,
 }
 
-/// The process in its steady state.
+/// Steady state of the process.
 #[derive(Debug)]
 pub(super) struct Stationary {
-    /// The probabilities of the phases at level 0.
+    /// Probabilities of the phases at level 0.
     pub(super) ground: DVector<f64>,
-    /// The probabilities of the phases at any level.
+    /// Probabilities of the phases over all levels.
     pub(super) phases: DVector<f64>,
-    /// Mean level.
+    /// Mean of the level.
     pub(super) level: f64,
 }
 
 impl Qbd {
-    /// How often per second the level would rise and fall, far from level 0.
+    /// Returns the rates per second at which the level rises and falls, far from level 0.
     pub(super) fn drift(&self) -> Result<(f64, f64), ModelError> {
         let all = with_diagonal(&self.up + &self.within + &self.down, &[]);
         let phases = stationary(all, DVector::from_element(self.up.nrows(), 1.0))?;
         Ok((phases.dot(&row_sums(&self.up)), phases.dot(&row_sums(&self.down))))
     }
 
-    /// The steady state of a process that falls more often than it rises.
+    /// Returns the steady state of a process that falls more often than it rises.
     pub(super) fn solve(&self) -> Result<Stationary, ModelError> {
         let size = self.up.nrows();
         let local = with_diagonal(self.within.clone(), &[&self.up, &self.down]);
@@ -54,8 +55,8 @@ impl Qbd {
         Ok(Stationary { ground, phases: phases.map(|p| p.max(0.0)), level: level.max(0.0) })
     }
 
-    /// G: in which phase the level before is reached for the first time, by logarithmic reduction (Latouche and Ramaswami, Introduction to
-    /// Matrix Analytic Methods, 1999, 8.4).
+    /// Returns G, the probabilities of the phases in which the previous level is first reached, by logarithmic
+    /// reduction (Latouche and Ramaswami, Introduction to Matrix Analytic Methods, 1999, 8.4).
     fn first_returns(&self, local: &DMatrix<f64>) -> Result<DMatrix<f64>, ModelError> {
         let size = local.nrows();
         let jumps = (-local).lu();
@@ -71,7 +72,7 @@ impl Qbd {
             let more = &still * &low;
             returning += &more;
             still *= &high;
-            // Each row of G is a probability: what is missing is still on its way.
+            // Each row of G sums to 1: the missing part is not yet summed.
             if more.amax() < PRECISION || still.amax() < PRECISION {
                 return Ok(returning);
             }
@@ -88,7 +89,7 @@ fn row_sums(matrix: &DMatrix<f64>) -> DVector<f64> {
     matrix.column_sum()
 }
 
-/// With the diagonal that makes each row zero together with the same rows of `others`.
+/// Adds the diagonal that makes each row, together with the rows of `others`, sum to zero.
 fn with_diagonal(mut matrix: DMatrix<f64>, others: &[&DMatrix<f64>]) -> DMatrix<f64> {
     let mut leaving = row_sums(&matrix);
     others.iter().for_each(|other| leaving += row_sums(other));
@@ -98,15 +99,15 @@ fn with_diagonal(mut matrix: DMatrix<f64>, others: &[&DMatrix<f64>]) -> DMatrix<
     matrix
 }
 
-/// X with X divisor = matrix.
+/// Returns X with X divisor = matrix.
 fn right_divided(matrix: &DMatrix<f64>, divisor: &DMatrix<f64>) -> Result<DMatrix<f64>, ModelError> {
     let solution = divisor.transpose().lu().solve(&matrix.transpose()).ok_or_else(singular)?;
     Ok(solution.transpose())
 }
 
-/// x with x generator = 0 and x weights = 1.
+/// Returns x with x generator = 0 and x weights = 1.
 fn stationary(mut generator: DMatrix<f64>, weights: DVector<f64>) -> Result<DVector<f64>, ModelError> {
-    // One equation follows from the others; the last gives way to the sum.
+    // One equation follows from the others; the last is replaced by the sum.
     let last = generator.ncols() - 1;
     generator.set_column(last, &weights);
     let mut sum = DVector::zeros(generator.nrows());
