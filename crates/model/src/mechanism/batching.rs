@@ -1,26 +1,27 @@
-//! Packets that wait for a batch: software switches that poll.
+//! Models batching in software switches that poll: packets wait for a batch.
 use crate::ModelError;
 use crate::check::{at_least_one, domain, not_negative, positive};
 use crate::root::bracketed;
 use statrs::function::gamma::checked_gamma_lr;
 
-/// Packets of a batch at most.
+/// Most packets of a batch.
 pub const BATCH_MAX: u32 = 100_000;
 
-/// A stage that passes packets on once there are enough of them, or some time after it last did. Packets come as a Poisson process.
+/// Stage that passes packets on once there are enough of them, or some time after the last batch. Packets are Poisson
+/// arrivals.
 ///
-/// The model is ours (Lagopus, as described by Rahimi and others 2016, behaves like this); exact.
+/// The model is weir's own (Lagopus, as described by Rahimi and others 2016, behaves like this); exact.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BatchStage {
-    /// Packets a second.
+    /// Arrival rate in packets a second.
     pub rate: f64,
-    /// Packets that are enough, B.
+    /// Packets of a full batch, B.
     pub packets: u32,
-    /// The time, θ, in seconds.
+    /// Time-out, θ, in seconds.
     pub timeout_s: f64,
 }
 
-/// A stage in its steady state.
+/// Steady state of a batching stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BatchState {
     stage: BatchStage,
@@ -28,17 +29,17 @@ pub struct BatchState {
     cycle_s: f64,
     /// Mean delay, in seconds.
     pub delay_s: f64,
-    /// Packets of a batch on average, empty ones included.
+    /// Mean packets of a batch, including empty ones.
     pub packets: f64,
     /// Share of the batches that are full.
     pub full: f64,
 }
 
 impl BatchStage {
-    /// The steady state.
+    /// Computes the steady state.
     ///
     /// # Errors
-    /// `DOMAIN` for numbers that are none, or more than [`BATCH_MAX`] packets.
+    /// `DOMAIN` for invalid numbers, or more than [`BATCH_MAX`] packets.
     pub fn solve(&self) -> Result<BatchState, ModelError> {
         positive("lam", self.rate)?;
         positive("theta", self.timeout_s)?;
@@ -47,7 +48,7 @@ impl BatchStage {
         }
         let x = self.rate * self.timeout_s;
         let cycle_s = self.below(self.packets, x) / self.rate;
-        // the integral of v P(N(v) <= B - 2): v (lam v)^k / k! exp(-lam v) is (k + 1) / lam² of a gamma density
+        // Integral of v P(N(v) <= B - 2): v (lam v)^k / k! exp(-lam v) is (k + 1) / lam² of a gamma density.
         let waits: f64 =
             (0..self.packets - 1).map(|k| f64::from(k + 1) * gamma(k + 2, x)).sum::<f64>() / self.rate.powi(2);
         Ok(BatchState {
@@ -59,14 +60,15 @@ impl BatchStage {
         })
     }
 
-    /// The sum of P(Gamma(k + 1) <= x) for k below a number: lam times the integral to x / lam of P(fewer packets than the number).
+    /// Returns the sum of P(Gamma(k + 1) <= x) for k below `packets`: lam times the integral to x / lam of P(fewer
+    /// than `packets` packets).
     fn below(&self, packets: u32, x: f64) -> f64 {
         (0..packets).map(|k| gamma(k + 1, x)).sum()
     }
 }
 
 impl BatchState {
-    /// The share of packets delayed by more than this many seconds.
+    /// Returns the share of packets delayed by more than `delay_s` seconds.
     pub fn tail(&self, delay_s: f64) -> f64 {
         let (stage, most) = (&self.stage, self.stage.timeout_s);
         if delay_s >= most || self.cycle_s <= 0.0 {
@@ -76,10 +78,10 @@ impl BatchState {
         ((to(most) - to(delay_s.max(0.0))) / self.cycle_s).clamp(0.0, 1.0)
     }
 
-    /// The delay in seconds that a share of packets does not exceed.
+    /// Returns the delay in seconds that a share of packets does not exceed.
     ///
     /// # Errors
-    /// `DOMAIN` for shares that are none.
+    /// `DOMAIN` for invalid shares.
     pub fn quantile(&self, share: f64) -> Result<f64, ModelError> {
         let over = 1.0 - crate::check::share("quantile", share)?;
         if self.tail(0.0) <= over {
@@ -89,21 +91,21 @@ impl BatchState {
     }
 }
 
-/// P(Gamma(n) <= x): that n arrivals come before x.
+/// Returns P(Gamma(n) <= x): the probability that n arrivals come before x.
 fn gamma(n: u32, x: f64) -> f64 {
     checked_gamma_lr(f64::from(n), x).unwrap_or(0.0)
 }
 
-/// A software switch that passes packets on every so many rounds of its loop, at several stages, at light load.
+/// Software switch that passes packets on every F rounds of its loop, at several stages, at light load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Polling {
-    /// Rounds, F.
+    /// Rounds of the loop between two batches, F.
     pub rounds: f64,
     /// Time of a round, τ, in seconds.
     pub round_s: f64,
-    /// Stages that a packet passes, k; there and back for a round-trip time.
+    /// Stages that a packet passes, k; in both directions for a round-trip time.
     pub stages: u32,
-    /// What the rest takes, in seconds.
+    /// Remaining constant delay, in seconds.
     pub base_s: f64,
 }
 
@@ -117,13 +119,14 @@ pub struct PollingDelay {
 }
 
 impl Polling {
-    /// Delay at light load: each stage adds a time that is uniform between 0 and F τ, independent of the others.
+    /// Returns the delay at light load: each stage adds a time uniform between 0 and F τ, independent of the others.
     ///
-    /// The model is ours. Validated with the round-trip times published for Lagopus by loop count (Rahimi and others 2016, table II): two means give τ, and the
-    /// standard deviation comes out as measured for four stages.
+    /// The model is weir's own. Validated with the round-trip times published for Lagopus by loop count (Rahimi and
+    /// others 2016, table II): two means give τ, and the standard deviation then equals that measured for four
+    /// stages.
     ///
     /// # Errors
-    /// `DOMAIN` for numbers that are none.
+    /// `DOMAIN` for invalid numbers.
     pub fn delay(&self) -> Result<PollingDelay, ModelError> {
         let timeout_s = not_negative("F", self.rounds)? * positive("tau", self.round_s)?;
         let stages = f64::from(at_least_one("stages", self.stages)?);

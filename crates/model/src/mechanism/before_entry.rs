@@ -1,52 +1,54 @@
-//! Packets of a flow that come before its entry is there: all of them go to the controller.
+//! Models packets of a flow that arrive before its entry is installed: all of them go to the controller.
 use crate::answer::Warning;
 use crate::check::{domain, not_negative, positive, share};
 use crate::{Distribution, ModelError};
 use num_complex::Complex64;
 
-/// New flows: a Poisson process, with geometrically many packets each, which come as a Poisson process from the first on.
+/// New flows: a Poisson process of flows with a geometric number of packets, which arrive as a Poisson process after
+/// the first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Flows {
-    /// Flows a second.
+    /// Rate of flows, per second.
     pub rate: f64,
-    /// Packets of a flow on average, 1 or more.
+    /// Mean packets of a flow, at least 1.
     pub packets: f64,
-    /// Packets a second within a flow.
+    /// Rate of packets within a flow, per second.
     pub packet_rate: f64,
 }
 
-/// How long it takes until a flow's entry is there.
+/// Time until a flow's entry is installed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SetUp {
     /// Exponential, with this mean in seconds.
     Exponential(f64),
-    /// Always so many seconds.
+    /// Constant, in seconds.
     Constant(f64),
-    /// The sojourn in a control path, an M/M/1 station of this service rate, which all packets load that come before.
+    /// Sojourn in the control path: an M/M/1 station of this service rate per second, loaded by all packets that
+    /// arrive before their entry.
     Station(f64),
 }
 
-/// What reaches the controller.
+/// Load of the controller.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BeforeEntry {
-    /// Packets of each flow that ask the controller, on average.
+    /// Mean packets of each flow that ask the controller.
     pub per_flow: f64,
-    /// Share of all packets that do: the effective share of new flows.
+    /// Share of all packets that ask: the effective share of new flows.
     pub share: f64,
-    /// Packets a second that do.
+    /// Rate of packets that ask, per second.
     pub rate: f64,
-    /// Mean time until a flow's entry is there, in seconds.
+    /// Mean time until a flow's entry is installed, in seconds.
     pub set_up_s: f64,
-    /// That two states are possible, if they are.
+    /// Warning that two steady states are possible, if so.
     pub warning: Option<Warning>,
 }
 
 impl Flows {
-    /// What reaches the controller. The model is ours: exact for a set-up time that is given; with a station, whose sojourn is taken for
-    /// independent of the flow's own packets, within 1.5 % of simulation.
+    /// Returns the load of the controller. The model is weir's own: exact for a given set-up time; with a station,
+    /// whose sojourn is assumed independent of the flow's own packets, within 1.5 % of simulation.
     ///
     /// # Errors
-    /// `DOMAIN` for numbers that are none; `UNSTABLE` if a station has no state in which it keeps up.
+    /// `DOMAIN` for invalid numbers; `UNSTABLE` if a station has no state in which it keeps up.
     pub fn before_entry(&self, set_up: SetUp) -> Result<BeforeEntry, ModelError> {
         self.check()?;
         match set_up {
@@ -65,15 +67,16 @@ impl Flows {
         Ok(())
     }
 
-    /// Share of the packets that ask the controller if an entry takes `set_up` from the packet that asks for it, and a share `lost` of the packets that
-    /// ask comes nowhere, so that the next packet of the flow is as the first.
+    /// Returns the share of packets that ask the controller, if installing an entry takes `set_up` from the packet
+    /// that asks for it, and a share `lost` of asking packets is lost, so that the flow's next packet is like the
+    /// first.
     ///
-    /// After the first packet those of a flow are a Poisson process that ends at the rate r/N: n = 1 + (N - 1) (1 - D*(r/N)), D* the transform of
-    /// the set-up time; of which the exponential and the constant one are special cases. Exact without losses if the set-up time has nothing
-    /// to do with the flow's own packets.
+    /// After the first packet, those of a flow are a Poisson process that ends at the rate r/N: n = 1 + (N - 1) (1 -
+    /// D*(r/N)), with D* the transform of the set-up time. Exponential and constant set-up times are special cases.
+    /// Exact without losses if the set-up time is independent of the flow's own packets.
     ///
     /// # Errors
-    /// `DOMAIN` for numbers that are none.
+    /// `DOMAIN` for invalid numbers.
     pub fn asking(&self, set_up: &Distribution, lost: f64) -> Result<f64, ModelError> {
         self.check()?;
         let lost = share("lost", lost)?;
@@ -82,7 +85,7 @@ impl Flows {
         Ok((per_flow / self.packets).clamp(1.0 / self.packets, 1.0))
     }
 
-    /// The chance that one more packet follows.
+    /// Returns the probability that one more packet follows.
     fn another(&self) -> f64 {
         1.0 - 1.0 / self.packets
     }
@@ -94,13 +97,13 @@ impl Flows {
 
     fn constant(&self, delay_s: f64) -> Result<BeforeEntry, ModelError> {
         let (another, met) = (self.another(), self.packet_rate * delay_s);
-        // (1 - exp(-m (1 - g))) / (1 - g), which stays precise
+        // (1 - exp(-m (1 - g))) / (1 - g), in a form that stays precise.
         let within = -(-met / self.packets).exp_m1() * self.packets;
         Ok(self.state(1.0 + another * within, delay_s))
     }
 
-    /// The smaller root of L² - L (r (1 - g) + mu + phi) + phi (r + mu): as many packets ask as come before an entry after M/M/1 sojourns of
-    /// this many.
+    /// Solves L² - L (r (1 - g) + mu + phi) + phi (r + mu) for the smaller root: as many packets ask as arrive before
+    /// an entry after M/M/1 sojourns under this load.
     fn station(&self, service_rate: f64) -> Result<BeforeEntry, ModelError> {
         let Flows { rate: phi, packet_rate: r, packets } = *self;
         let (sum, product) = (r / packets + service_rate + phi, phi * (r + service_rate));
@@ -109,7 +112,7 @@ impl Flows {
         if discriminant < 0.0 {
             return Err(unstable(phi * packets / service_rate));
         }
-        // this form of the smaller root subtracts nothing
+        // This form of the smaller root avoids subtraction.
         let asking = 2.0 * product / (sum + discriminant.sqrt());
         if asking >= service_rate {
             return Err(unstable(asking / service_rate));
@@ -154,7 +157,7 @@ mod tests {
             let state = FLOWS.before_entry(set_up).unwrap();
             assert!((FLOWS.asking(&law, 0.0).unwrap() / state.share - 1.0).abs() < 1e-12);
         }
-        // If nothing comes through, no flow gets an entry.
+        // If every packet is lost, no flow gets an entry.
         let law = Distribution::constant(0.001).unwrap();
         assert!((FLOWS.asking(&law, 1.0).unwrap() - 1.0).abs() < 1e-12);
         assert!(FLOWS.asking(&law, 0.5).unwrap() > FLOWS.asking(&law, 0.0).unwrap());

@@ -1,56 +1,59 @@
-//! Table writes that seize the data path, and what they do to packets and to the share that seems to ask the controller.
+//! Models table writes that seize the data path, and their effect on delays and on the measured share of packets that
+//! ask the controller.
 use crate::check::{domain, positive, share, stable};
 use crate::leaf::Leaf;
 use crate::{Distribution, Law, ModelError};
 use num_complex::Complex64;
 use std::sync::Arc;
 
-/// How many writes a threshold may span: the terms of the sum alternate in sign, and beyond this they leave no digits.
+/// Most writes that a threshold may span: the terms of the sum alternate in sign, and beyond this no digits remain.
 const WRITES_MAX: f64 = 20.0;
-/// Most rounds for a busy period's transform; a few do unless writes take all but a thousandth of the time.
+/// Most rounds for a busy period's transform; a few suffice unless writes take all but a thousandth of the time.
 const ROUNDS_MAX: u32 = 20_000;
 
-/// A data path that table writes seize: they come as a Poisson process, take a constant time each, and are served first; a packet that they interrupt goes on
-/// where it was (M/G/1 with preemptive priority, resumed).
+/// Data path that table writes seize. Writes are Poisson arrivals of constant duration with priority; an interrupted
+/// packet is resumed (M/G/1 with preemptive-resume priority).
 ///
-/// The model is ours. Exact if writes do not depend on packets; writes behind a bottleneck are more regular than this, and the answer then
-/// is too high (means by 1 to 11 %, those of packets the switch forwards itself by up to 85 % at half a data path of writes).
+/// The model is weir's own. Exact if writes are independent of packets. Writes behind a bottleneck are more regular,
+/// and the answer is then too high (means by 1 to 11 %, those of packets that the switch forwards alone by up to 85 %
+/// with writes for half of the time).
 #[derive(Debug, Clone)]
 pub struct Interference {
-    /// Packets a second.
+    /// Rate of packets, per second.
     pub rate: f64,
-    /// What the data path takes for one.
+    /// Service time of a packet.
     pub service: Law,
-    /// Writes a second, 0 for none.
+    /// Rate of writes, per second; 0 for none.
     pub write_rate: f64,
-    /// How long one write takes, in seconds.
+    /// Duration of a write, in seconds.
     pub write_s: f64,
 }
 
-/// The data path in its steady state.
+/// Steady state of the data path.
 #[derive(Debug, Clone)]
 pub struct InterferenceState {
     /// Mean sojourn of packets, in seconds.
     pub sojourn_s: f64,
-    /// Share of the time in which writes hold it.
+    /// Share of the time in which writes occupy the data path.
     pub writing: f64,
     /// Share of the time in which it forwards.
     pub forwarding: f64,
-    /// The sojourn times' distribution.
+    /// Distribution of the sojourn times.
     pub sojourn: Distribution,
 }
 
 impl Interference {
-    /// The steady state.
+    /// Computes the steady state.
     ///
     /// # Errors
-    /// `DOMAIN` for rates and times that are none, `UNSTABLE` if writes and packets take all the time.
+    /// `DOMAIN` for invalid rates and times, `UNSTABLE` if writes and packets take all the time.
     pub fn solve(&self) -> Result<InterferenceState, ModelError> {
         let (writing, forwarding) = self.loads()?;
         let mean = self.service.mean();
         let preempted = self.preempted(writing + forwarding);
         let sojourn_s = preempted.mean;
-        // Packets that no write met leave in jumps if services do; they are kept apart, so that only what is smooth is inverted.
+        // Packets not delayed by any write have a distribution with jumps if services do. They are kept separate, so
+        // that only the continuous part is inverted.
         let untouched = (1.0 - writing - forwarding) * self.service.lst(Complex64::new(self.write_rate, 0.0)).re;
         let rest = preempted.without(untouched.clamp(0.0, 1.0), &self.service);
         let sojourn = if self.write_rate == 0.0 {
@@ -63,7 +66,7 @@ impl Interference {
         Ok(InterferenceState { sojourn_s, writing, forwarding, sojourn })
     }
 
-    /// Utilisations by writes and by packets.
+    /// Returns the utilisations by writes and by packets.
     fn loads(&self) -> Result<(f64, f64), ModelError> {
         let writing = write_load(self.write_rate, self.write_s)?;
         let forwarding = positive("rate of packets", self.rate)? * self.service.mean();
@@ -75,7 +78,7 @@ impl Interference {
         let (b, free) = (self.write_rate * self.write_s, 1.0 - rho);
         let square = self.write_rate * self.write_s.powi(2) + self.rate * self.service.second_moment();
         let cube = self.write_rate * self.write_s.powi(3) + self.rate * self.service.third_moment();
-        // work that a packet finds, and its own
+        // Work that a packet finds, and its own.
         let (wait, wait_variance) = (square / (2.0 * free), (square / (2.0 * free)).powi(2) + cube / (3.0 * free));
         let work = wait + self.service.mean();
         let during = self.write_rate * self.write_s.powi(2) / (1.0 - b).powi(3);
@@ -89,19 +92,20 @@ impl Interference {
     }
 }
 
-/// Sojourn times with writes, by their transform; of all packets, or of those that writes or others delayed.
+/// Sojourn times with writes, by their transform: of all packets, or only of those delayed by more than their
+/// service.
 #[derive(Debug)]
 pub(crate) struct Preempted {
     path: Interference,
     rho: f64,
-    /// Share of all packets that is left out.
+    /// Share of all packets that is left out: those not delayed.
     untouched: f64,
     mean: f64,
     variance: f64,
 }
 
 impl Preempted {
-    /// The same but for a share of packets that only their service delays.
+    /// Returns the distribution without a share of packets that have no delay besides their service.
     fn without(&self, untouched: f64, service: &Law) -> Leaf {
         let left = (1.0 - untouched).max(f64::MIN_POSITIVE);
         let mean = (self.mean - untouched * service.mean()) / left;
@@ -123,8 +127,9 @@ impl Preempted {
         self.variance
     }
 
-    /// The work that a packet finds and its own, with all writes that come meanwhile (Kella and Yechiali 1988): what takes u seconds of work has the
-    /// transform of u at eta = s + write rate (1 - transform of a busy period of writes).
+    /// Returns the transform of the time for the work that a packet finds and its own, with all writes that arrive
+    /// meanwhile (Kella and Yechiali 1988): a work of u seconds has the transform of u at eta = s + write rate (1 -
+    /// transform of a busy period of writes).
     pub(crate) fn lst(&self, s: Complex64) -> Complex64 {
         let Interference { rate, service, write_rate, write_s } = &self.path;
         let eta = s + (Complex64::ONE - busy_period(*write_rate, *write_s, s)) * write_rate;
@@ -136,8 +141,9 @@ impl Preempted {
     }
 }
 
-/// Transform of how long writes hold the path once one has begun: the smallest solution of x = exp(-B (s + rate (1 - x))), the only one whose modulus is 1 at most
-/// (Takács). Newton's method finds it in a few rounds; where a step leads out of the unit disc, one of plain iteration is taken, which never does.
+/// Returns the transform of a busy period of writes: the smallest solution of x = exp(-B (s + rate (1 - x))), the
+/// only one in the unit disc (Takács). Newton's method finds it in a few rounds. If a step leaves the unit disc, a
+/// step of plain iteration is taken instead, which never does.
 fn busy_period(rate: f64, write_s: f64, s: Complex64) -> Complex64 {
     let load = rate * write_s;
     let mut x = Complex64::ZERO;
@@ -159,13 +165,15 @@ fn write_load(write_rate: f64, write_s: f64) -> Result<f64, ModelError> {
     stable("table writes", load)
 }
 
-/// The share of packets that seems to ask the controller, in a measurement that takes packets delayed by more than a threshold for such: those that do, and
-/// those that waited for writes. With it, the share delayed by writes alone.
+/// Returns the share of packets that seem to ask the controller in a measurement by delay: packets delayed by more
+/// than a threshold are those that ask and those that waited for writes. Returns also the share delayed by writes
+/// alone.
 ///
-/// The model is ours: what a packet finds of writes is M/D/1 work (Erlang's formula), exact if writes do not depend on packets.
+/// The model is weir's own: the writes that a packet finds are M/D/1 work (Erlang's formula), exact if writes are
+/// independent of packets.
 ///
 /// # Errors
-/// `DOMAIN` for numbers that are none, and for thresholds of more than 20 writes; `UNSTABLE` if writes take all the time.
+/// `DOMAIN` for invalid numbers, and for thresholds of more than 20 writes; `UNSTABLE` if writes take all the time.
 pub fn effective_share(p: f64, threshold_s: f64, write_rate: f64, write_s: f64) -> Result<(f64, f64), ModelError> {
     let p = share("p", p)?;
     let load = write_load(write_rate, write_s)?;
@@ -189,11 +197,11 @@ fn whole(k: f64) -> i32 {
     k as i32
 }
 
-/// How long a write takes, in seconds, from the share that seems to ask the controller: for small loads, the packets that
-/// come in the part of a write that is longer than the threshold are taken for such.
+/// Returns the duration of a write in seconds, from the share of packets that seem to ask the controller. At small
+/// loads these include packets that arrive in the part of a write that is longer than the threshold.
 ///
 /// # Errors
-/// `DOMAIN` for numbers that are none, no share at all, or an effective share below the true one.
+/// `DOMAIN` for invalid numbers, a share of 0 or 1, or an effective share below the true one.
 pub fn write_length_s(p: f64, p_effective: f64, rate: f64, threshold_s: f64) -> Result<f64, ModelError> {
     let (p, effective) = (share("p", p)?, share("P_eff", p_effective)?);
     let x = crate::check::not_negative("x", threshold_s)?;
@@ -234,7 +242,7 @@ mod tests {
                 "{} {untouched}",
                 state.sojourn.cdf(1.0001e-5)
             );
-            // by the area under the tail, which is 1 up to the service, in steps that grow
+            // Area under the tail, which is 1 up to the service time, in growing steps.
             let growth = (20.0 * state.sojourn.sd() / 1e-5).powf(1.0 / 1500.0);
             let times: Vec<f64> = (0..=1500).map(|k| 1e-5 * growth.powi(k)).collect();
             let area = |t: &[f64]| (t[1] - t[0]) * state.sojourn.tail((t[0] + t[1]) / 2.0);
@@ -260,7 +268,7 @@ mod tests {
     fn light_packets_see_the_work_of_writes() {
         let state = path(1.0, 50.0).solve().unwrap();
         let (_, delayed) = effective_share(0.0, 0.004, 50.0, 0.008).unwrap();
-        // and the writes that come while they wait
+        // Includes the writes that arrive while packets wait.
         let tail = state.sojourn.tail(0.004);
         assert!(tail > delayed && tail < 1.1 * delayed, "{tail} {delayed}");
     }

@@ -1,4 +1,5 @@
-//! What queues leave out: writes that seize the data path, packets that come before their entry, packets and times handled in batches, TCP from its start.
+//! Models effects that simple queues omit: writes that seize the data path, packets that arrive before their entry,
+//! batches of packets, release at regular times, and TCP from its start.
 mod batching;
 mod before_entry;
 mod bulk;

@@ -1,22 +1,23 @@
-//! A device that passes packets on at regular times only.
+//! Models a device that releases packets only at regular times.
 use crate::ModelError;
 use crate::check::{at_least_one, domain, positive, stable};
 use num_complex::Complex64;
 use std::f64::consts::TAU;
 
-/// Packets of a tick at most.
+/// Most packets of a tick.
 pub const TICK_PACKETS_MAX: u32 = 10_000;
-/// Rounds for one root; they come nearer by the utilisation at least.
+/// Most rounds for one root; each reduces the error at least by the utilisation.
 const ROUNDS_MAX: u32 = 100_000;
 
-/// Mean sojourn in seconds behind a device that every `interval_s` releases up to `packets` of those that wait. They come as a Poisson process.
+/// Returns the mean sojourn in seconds behind a device that releases up to `packets` waiting packets every
+/// `interval_s`. Packets are Poisson arrivals.
 ///
-/// The model is ours; exact. The mean that wait before a tick is that of bulk service at fixed times (Bailey 1954), by the roots of
-/// z^m = exp(a (z - 1)) in the unit disc.
+/// The model is weir's own; exact. The mean number waiting before a tick is that of bulk service at fixed times
+/// (Bailey 1954), by the roots of z^m = exp(a (z - 1)) in the unit disc.
 ///
 /// # Errors
-/// `DOMAIN` for numbers that are none or more than [`TICK_PACKETS_MAX`] packets, `UNSTABLE` if more come than are released, `NO_CONVERGENCE` very near
-/// to that.
+/// `DOMAIN` for invalid numbers or more than [`TICK_PACKETS_MAX`] packets, `UNSTABLE` if more arrive than are
+/// released, `NO_CONVERGENCE` very close to that.
 pub fn tick_s(rate: f64, interval_s: f64, packets: u32) -> Result<f64, ModelError> {
     let rate = positive("lam", rate)?;
     let come = rate * positive("delta", interval_s)?;
@@ -29,11 +30,11 @@ pub fn tick_s(rate: f64, interval_s: f64, packets: u32) -> Result<f64, ModelErro
     for k in 1..packets {
         left += (Complex64::ONE - root(come, m, f64::from(k))?).inv().re;
     }
-    // for a tick that releases nearly all, nothing is left, but for rounding
+    // If a tick releases nearly all packets, nothing remains except rounding errors.
     Ok(interval_s / 2.0 + left.max(0.0) / rate)
 }
 
-/// The k-th root in the unit disc of z = exp(a (z - 1) / m + 2 pi i k / m).
+/// Returns the k-th root in the unit disc of z = exp(a (z - 1) / m + 2 pi i k / m).
 fn root(come: f64, m: f64, k: f64) -> Result<Complex64, ModelError> {
     let turn = Complex64::from_polar(1.0, TAU * k / m);
     let mut z = Complex64::ZERO;
