@@ -1,4 +1,4 @@
-//! Control paths as they are in devices, by name.
+//! Registers the models of control paths.
 use super::{Model, Outcome, Output, Parameter, Parameters, optional, output, required};
 use crate::ModelError;
 use crate::control_path::{Agents, FourStations, Split, four_stations, split};
@@ -19,7 +19,7 @@ const OUTPUTS: &[Output] = &[
     output("rho_<place>", "", "share of the time in which a place is busy"),
 ];
 
-/// The latency-capacity split and the four stations.
+/// Latency-capacity split and four stations.
 pub(super) const MODELS: &[Model] = &[
     Model {
         name: "lcs",

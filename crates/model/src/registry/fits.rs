@@ -1,4 +1,4 @@
-//! Parameters from measurements, and how far models are from these, by name.
+//! Registers fits of parameters to measurements, and differences between models and measurements.
 use super::{Model, Outcome, Parameters, output, required};
 use crate::ModelError;
 use crate::check::domain;
@@ -6,7 +6,7 @@ use crate::fit::levels::{Levels, Sample};
 use crate::fit::line::Line;
 use crate::score::{Difference, mape};
 
-/// Lines, levels, differences.
+/// Line, levels and differences.
 pub(super) const MODELS: &[Model] = &[
     Model {
         name: "fit_line",

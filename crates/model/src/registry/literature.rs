@@ -1,4 +1,4 @@
-//! Models of the literature by name.
+//! Registers the models of the literature.
 use super::{Model, Outcome, Output, Parameter, Parameters, optional, output, required};
 use crate::answer::Load;
 use crate::check::domain;
@@ -23,7 +23,7 @@ const BASE: [Parameter; 4] = [
 const COMBINE: Parameter =
     optional("combine", "", "time: mean of the times; rate: mean of the rates, for comparison only", "time");
 
-/// What every model of a switch and its controller answers.
+/// Outputs common to all models of a switch and its controller.
 pub(super) const SWITCH_OUTPUTS: &[Output] = &[
     output("T", "s", "mean sojourn of delivered packets"),
     output("T_data", "s", "mean sojourn of those that the switch forwards itself"),
@@ -131,7 +131,7 @@ pub(super) const MODELS: &[Model] = &[
             };
             let state = jarschel(&model)?;
             let rounds = if model.returning == Returning::Once { 1.0 } else { 1.0 / (1.0 - state.control_share) };
-            // T_ctrl is the first visit to the switch, and so many rounds by the controller.
+            // T_ctrl consists of the first visit to the switch, and of `rounds` rounds through the controller.
             let controller_s = state.control_s.map(|control| (control - state.data_s) / rounds - state.data_s);
             Ok(Outcome::of_switch(&state)?.with_some("Tc", "s", controller_s))
         },

@@ -1,4 +1,4 @@
-//! What queues leave out, by name.
+//! Registers the models of effects that queues omit.
 use super::{Model, Outcome, Parameter, Parameters, optional, output, required};
 use crate::answer::Load;
 use crate::check::{at_least_one, domain};

@@ -1,6 +1,6 @@
-//! Every model by its name: what it assumes, its parameters as JSON, its answers with their units.
+//! Lists every model by name, with its assumptions, its parameters as JSON, and its outputs with units.
 //!
-//! A group of models is a file with a table, `MODELS`, and a line in [`GROUPS`].
+//! Each group of models has a file with a table, `MODELS`, and an element of [`GROUPS`].
 mod control_paths;
 mod fits;
 mod literature;
@@ -22,58 +22,58 @@ use serde_json::{Map, Value};
 pub const GROUPS: &[&[Model]] =
     &[stations::MODELS, literature::MODELS, control_paths::MODELS, mechanisms::MODELS, switches::MODELS, fits::MODELS];
 
-/// A model that can be evaluated by name.
+/// Model that can be evaluated by name.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Model {
-    /// Its name, as users write it.
+    /// Name, as users write it.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Title, in one line.
     pub title: &'static str,
-    /// What it assumes.
+    /// Assumptions of the model.
     pub assumes: &'static str,
-    /// Whether its answer is exact under these assumptions, and where it is not to be trusted.
+    /// Range of validity: whether the answer is exact under the assumptions, and where not to trust it.
     pub validity: &'static str,
-    /// Where it comes from.
+    /// Source of the model.
     pub source: &'static str,
-    /// What it is asked with.
+    /// Parameters that the model accepts.
     pub parameters: &'static [Parameter],
-    /// What it answers.
+    /// Numbers that the model computes.
     pub outputs: &'static [Output],
-    /// Its evaluation.
+    /// Function that evaluates the model.
     #[serde(skip)]
     pub evaluate: fn(&Parameters) -> Result<Outcome, ModelError>,
 }
 
-/// A parameter of a model.
+/// Parameter of a model.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Parameter {
-    /// Its name.
+    /// Name of the parameter.
     pub name: &'static str,
-    /// Its unit; empty for none.
+    /// Unit; empty for none.
     pub unit: &'static str,
-    /// What it says.
+    /// Meaning of the parameter.
     pub meaning: &'static str,
-    /// What it is if it is left out; nothing if it has to be given.
+    /// Default in words; none if the parameter is required.
     pub default: Option<&'static str>,
 }
 
-/// A number of an answer.
+/// Output of a model.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Output {
-    /// Its name; `<i>` stands for a number from 0.
+    /// Name of the output; `<i>` stands for a number from 0.
     pub name: &'static str,
-    /// Its unit; empty for none.
+    /// Unit; empty for none.
     pub unit: &'static str,
-    /// What it says.
+    /// Meaning of the output.
     pub meaning: &'static str,
 }
 
-/// A parameter that has to be given.
+/// Returns a required parameter.
 pub(crate) const fn required(name: &'static str, unit: &'static str, meaning: &'static str) -> Parameter {
     Parameter { name, unit, meaning, default: None }
 }
 
-/// A parameter that may be left out.
+/// Returns an optional parameter.
 pub(crate) const fn optional(
     name: &'static str,
     unit: &'static str,
@@ -83,20 +83,20 @@ pub(crate) const fn optional(
     Parameter { name, unit, meaning, default: Some(default) }
 }
 
-/// A number of an answer.
+/// Returns an output.
 pub(crate) const fn output(name: &'static str, unit: &'static str, meaning: &'static str) -> Output {
     Output { name, unit, meaning }
 }
 
-/// All models, in the order of their groups.
+/// Returns all models in the order of their groups.
 pub fn models() -> impl Iterator<Item = &'static Model> {
     GROUPS.iter().copied().flatten()
 }
 
-/// The model of this name.
+/// Returns the model of this name.
 ///
 /// # Errors
-/// `DOMAIN` with the names that there are.
+/// `DOMAIN` with a list of all names.
 pub fn find(name: &str) -> Result<&'static Model, ModelError> {
     models().find(|model| model.name == name).ok_or_else(|| {
         let names: Vec<&str> = models().map(|model| model.name).collect();
@@ -105,10 +105,10 @@ pub fn find(name: &str) -> Result<&'static Model, ModelError> {
 }
 
 impl Model {
-    /// Its answer to these parameters.
+    /// Evaluates the model for these parameters.
     ///
     /// # Errors
-    /// `DOMAIN` if one is unknown, missing or none that the model is about; what the model says for these.
+    /// `DOMAIN` if a parameter is unknown, missing or invalid; the model's own errors.
     pub fn evaluate(&self, given: &Map<String, Value>) -> Result<Outcome, ModelError> {
         let outcome = (self.evaluate)(&Parameters::check(self, given)?)?;
         outcome.check()?;

@@ -1,45 +1,45 @@
-//! What a model answers when it is asked by name.
+//! Defines the answer of a model evaluated by name.
 use crate::answer::{Load, SwitchState, Warning};
 use crate::{Distribution, ModelError};
 use serde::Serialize;
 
-/// The shares of packets for which delays are given.
+/// Quantiles of the delay that are reported.
 const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
 
-/// Named numbers with units, and what is to be said about them.
+/// Named numbers with units, and warnings.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Outcome {
-    /// The numbers.
+    /// Results of the model.
     pub metrics: Vec<Metric>,
-    /// Reasons for trusting them less.
+    /// Reasons to trust them less.
     pub warnings: Vec<Warning>,
 }
 
-/// A named number.
+/// Number with its name and unit.
 #[derive(Debug, Clone, Serialize)]
 pub struct Metric {
-    /// Its name.
+    /// Name of the number.
     pub name: String,
-    /// Its unit: `s`, `1/s`, ... or nothing.
+    /// Unit: `s`, `1/s`, ... or empty.
     pub unit: &'static str,
-    /// The number: finite, and not negative unless it may be.
+    /// Finite value, not negative unless added by [`Outcome::with_signed`].
     pub value: f64,
     #[serde(skip)]
     signed: bool,
 }
 
 impl Outcome {
-    /// With one more number, which may not be negative.
+    /// Adds a number that must not be negative.
     pub fn with(self, name: impl Into<String>, unit: &'static str, value: f64) -> Outcome {
         self.push(Metric { name: name.into(), unit, value, signed: false })
     }
 
-    /// With one more number, which may be negative: differences, slopes.
+    /// Adds a number that may be negative, such as a difference or slope.
     pub fn with_signed(self, name: impl Into<String>, unit: &'static str, value: f64) -> Outcome {
         self.push(Metric { name: name.into(), unit, value, signed: true })
     }
 
-    /// With one more number if there is one.
+    /// Adds a number if there is one.
     pub fn with_some(self, name: impl Into<String>, unit: &'static str, value: Option<f64>) -> Outcome {
         match value {
             Some(value) => self.with(name, unit, value),
@@ -47,7 +47,7 @@ impl Outcome {
         }
     }
 
-    /// With the delays, `<prefix>p50` and so on, that these shares of the packets do not exceed.
+    /// Adds the quantiles of a delay as `<prefix>p50` and so on.
     pub fn with_percentiles(mut self, prefix: &str, delay: &Distribution) -> Result<Outcome, ModelError> {
         let found = delay.quantiles(PERCENTILES.map(|(_, share)| share))?;
         for ((name, _), delay_s) in PERCENTILES.into_iter().zip(found) {
@@ -56,19 +56,20 @@ impl Outcome {
         Ok(self)
     }
 
-    /// With warnings of those near saturation.
+    /// Adds warnings for stations near saturation.
     pub fn with_loads(mut self, loads: &[Load]) -> Outcome {
         self.warnings.extend(loads.iter().filter_map(Load::warning));
         self
     }
 
-    /// With one more warning.
+    /// Adds a warning.
     pub fn with_warning(mut self, warning: Warning) -> Outcome {
         self.warnings.push(warning);
         self
     }
 
-    /// What every model of a switch and its controller answers: `T`, `T_data`, `T_ctrl`, `loss`, `f`, percentiles, utilisations.
+    /// Returns the outputs common to all models of a switch and its controller: `T`, `T_data`, `T_ctrl`, `loss`, `f`,
+    /// percentiles, utilisations.
     pub fn of_switch(state: &SwitchState) -> Result<Outcome, ModelError> {
         let mut outcome = Outcome::default()
             .with("T", "s", state.sojourn_s)
@@ -84,7 +85,7 @@ impl Outcome {
         Ok(outcome)
     }
 
-    /// The number of this name.
+    /// Returns the number of this name.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.metrics.iter().find(|metric| metric.name == name).map(|metric| metric.value)
     }
@@ -94,7 +95,7 @@ impl Outcome {
         self
     }
 
-    /// Whether numbers are numbers: parameters at the ends of what numbers can be may leave none.
+    /// Checks that all numbers are finite and not negative unless they may be. Extreme parameters can violate this.
     pub(crate) fn check(&self) -> Result<(), ModelError> {
         match self.metrics.iter().find(|metric| !metric.value.is_finite() || (metric.value < 0.0 && !metric.signed)) {
             None => Ok(()),

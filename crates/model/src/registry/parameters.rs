@@ -1,16 +1,16 @@
-//! Parameters of a model, out of JSON.
+//! Reads a model's parameters from JSON.
 use super::{Model, Parameter};
 use crate::check::{self, domain};
 use crate::{Law, ModelError};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// The largest whole number of a parameter: all below are exact as floating-point numbers, too.
+/// Largest whole number of a parameter: all below are exact as floating-point numbers, too.
 const LARGEST_COUNT: f64 = 9_007_199_254_740_992.0;
-/// Characters of a value that errors repeat.
+/// Most characters of a value that errors repeat.
 const SHOWN: usize = 60;
 
-/// Parameters as they were given to a model, all of which it knows. A null is as good as nothing.
+/// Parameters given to a model, all with known names. A null counts as missing.
 #[derive(Debug, Clone, Copy)]
 pub struct Parameters<'a> {
     model: &'a Model,
@@ -18,7 +18,7 @@ pub struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    /// Refuses names that the model does not know.
+    /// Checks that the model knows all names.
     pub(super) fn check(model: &'a Model, given: &'a Map<String, Value>) -> Result<Parameters<'a>, ModelError> {
         let names = || model.parameters.iter().map(|parameter| parameter.name);
         match given.keys().find(|name| !names().any(|known| known == name.as_str())) {
@@ -34,7 +34,7 @@ impl<'a> Parameters<'a> {
         self.given.get(name).filter(|value| !value.is_null())
     }
 
-    /// What is expected, for errors: what the parameter means, with its unit.
+    /// Returns the expected value for errors: the parameter's meaning with its unit.
     fn expected(&self, name: &str) -> String {
         match self.model.parameters.iter().find(|parameter| parameter.name == name) {
             Some(Parameter { unit: "", meaning, .. }) => (*meaning).to_owned(),
@@ -55,28 +55,28 @@ impl<'a> Parameters<'a> {
         value.ok_or_else(|| domain(name, "nothing", self.expected(name)))
     }
 
-    /// A number, if it is given.
+    /// Returns a number; none if it is missing.
     pub fn optional_number(&self, name: &str) -> Result<Option<f64>, ModelError> {
         let of = |value: &Value| value.as_f64().ok_or_else(|| self.wrong(name, value, "a number"));
         self.value(name).map(of).transpose()
     }
 
-    /// A number.
+    /// Returns a number.
     pub fn number(&self, name: &str) -> Result<f64, ModelError> {
         self.there(name, self.optional_number(name)?)
     }
 
-    /// A number above 0.
+    /// Returns a number above 0.
     pub fn positive(&self, name: &str) -> Result<f64, ModelError> {
         check::positive(name, self.number(name)?)
     }
 
-    /// A number from 0 to 1.
+    /// Returns a number from 0 to 1.
     pub fn share(&self, name: &str) -> Result<f64, ModelError> {
         check::share(name, self.number(name)?)
     }
 
-    /// A whole number, 0 or more, if it is given.
+    /// Returns a whole number, 0 or more; none if it is missing.
     pub fn optional_count(&self, name: &str) -> Result<Option<usize>, ModelError> {
         let Some(value) = self.value(name) else { return Ok(None) };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in the range of both, and whole")]
@@ -88,17 +88,17 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// A whole number, 0 or more.
+    /// Returns a whole number, 0 or more.
     pub fn count(&self, name: &str) -> Result<usize, ModelError> {
         self.there(name, self.optional_count(name)?)
     }
 
-    /// A law of times.
+    /// Returns a law of times.
     pub fn law(&self, name: &str) -> Result<Law, ModelError> {
         self.read(name, "a law such as [\"gamma\", mean, scv]")
     }
 
-    /// True or false; false if it is not given.
+    /// Returns a flag; false if it is missing.
     pub fn flag(&self, name: &str) -> Result<bool, ModelError> {
         match self.value(name) {
             None => Ok(false),
@@ -106,7 +106,7 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// One of some words; the first if it is not given.
+    /// Returns the value of one of several words; that of the first if it is missing.
     pub fn choice<T: Copy>(&self, name: &str, choices: &[(&str, T)]) -> Result<T, ModelError> {
         let value = self.value(name);
         let chosen = match value {
@@ -119,12 +119,12 @@ impl<'a> Parameters<'a> {
         })
     }
 
-    /// Anything that can be read from JSON; `kind` says in errors what it is.
+    /// Reads any type from JSON; `kind` describes it in errors.
     pub fn read<T: DeserializeOwned>(&self, name: &str, kind: &str) -> Result<T, ModelError> {
         self.there(name, self.optional(name, kind)?)
     }
 
-    /// The same, if it is given.
+    /// Reads any type from JSON; none if the parameter is missing. `kind` describes it in errors.
     pub fn optional<T: DeserializeOwned>(&self, name: &str, kind: &str) -> Result<Option<T>, ModelError> {
         let Some(value) = self.value(name) else { return Ok(None) };
         T::deserialize(value).map(Some).map_err(|error| self.wrong(name, value, &format!("{kind} ({error})")))

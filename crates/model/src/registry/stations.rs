@@ -1,4 +1,4 @@
-//! Single stations by name.
+//! Registers the single stations.
 use super::{Model, Outcome, Output, Parameter, output, required};
 use crate::ModelError;
 use crate::answer::Load;

@@ -1,4 +1,4 @@
-//! Changes of a switch's tables, and what an idle switch adds to a packet, by name.
+//! Registers the models of table changes and of forwarding by an idle switch.
 use super::{Model, Outcome, Output, Parameter, Parameters, optional, output, required};
 use crate::ModelError;
 use crate::check::domain;
@@ -26,7 +26,7 @@ const TABLES: Parameter = required(
     "for each table {e, m, P, R, Q, M, W}: entries, those that match, costs as for flow_add, search",
 );
 
-/// Adding, modifying, deleting, forwarding.
+/// Adding, modifying, deleting and forwarding.
 pub(super) const MODELS: &[Model] = &[
     Model {
         name: "flow_add",
@@ -135,7 +135,7 @@ fn add_with_priorities(given: &Parameters) -> Result<Outcome, ModelError> {
     Ok(Outcome::default().with("D", "s", add_s(&adding)?).with("shifts", "entries", shifts as f64))
 }
 
-/// A table in which entries are modified, as parameters say it.
+/// Parameters of a table in which entries are modified.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Modified {
@@ -153,7 +153,7 @@ struct Modified {
     write_s: f64,
 }
 
-/// A table from which entries are deleted, as parameters say it.
+/// Parameters of a table from which entries are deleted.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Deleted {
@@ -164,7 +164,7 @@ struct Deleted {
     write_s: f64,
 }
 
-/// Tables may have different largest batches; each is asked by itself.
+/// Evaluates tables separately, because they may have different largest batches.
 fn modifying(given: &Parameters) -> Result<Outcome, ModelError> {
     let tables: Vec<Modified> = given.read("tables", "a list of tables")?;
     let commands = batch_of(given, "q")?;

@@ -1,4 +1,4 @@
-//! M/G/1.
+//! Solves the M/G/1 queue.
 use super::SteadyState;
 use crate::check::{positive, stable};
 use crate::law::Law;
@@ -6,11 +6,11 @@ use crate::leaf::{Leaf, Waiting};
 use crate::{Distribution, ModelError};
 use std::sync::Arc;
 
-/// M/G/1: Poisson arrivals at `arrival_rate` per second, services of any law, no limit. Mean, variance and distribution are exact
-/// (Pollaczek and Khinchine; Kleinrock, Queueing Systems I, 1975, 5.7).
+/// Solves M/G/1: Poisson arrivals at `arrival_rate` per second, services of any law, no limit. Mean, variance and
+/// distribution are exact (Pollaczek and Khinchine; Kleinrock, Queueing Systems I, 1975, 5.7).
 ///
 /// # Errors
-/// `DOMAIN` for a rate that is not above 0, `UNSTABLE` if as much comes as can be served.
+/// `DOMAIN` for a rate that is not above 0, `UNSTABLE` if the load is 1 or more.
 pub fn mg1(arrival_rate: f64, service: &Law) -> Result<SteadyState, ModelError> {
     let arrival_rate = positive("arrival rate", arrival_rate)?;
     let rho = stable("the queue", arrival_rate * service.mean())?;
@@ -27,10 +27,11 @@ pub fn mg1(arrival_rate: f64, service: &Law) -> Result<SteadyState, ModelError> 
     })
 }
 
-/// The waiting times alone of such a queue: what packets of any length of their own find before them. Exact.
+/// Returns the distribution of the waiting times alone, which holds for packets of any service time of their own.
+/// Exact.
 ///
 /// # Errors
-/// As [`mg1`].
+/// See [`mg1`].
 pub fn mg1_waiting(arrival_rate: f64, service: &Law) -> Result<Distribution, ModelError> {
     let arrival_rate = positive("arrival rate", arrival_rate)?;
     let rho = stable("the queue", arrival_rate * service.mean())?;
@@ -59,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_constant_service_is_the_least_delay_of_all() {
-        // Half of the packets and more find an idle server.
+        // More than half of the packets find an idle server.
         let light = mg1(300.0, &Law::constant(0.001).unwrap()).unwrap();
         assert!((light.sojourn.quantile(0.5).unwrap() - 0.001).abs() < 1e-15);
         assert!((light.sojourn.cdf(0.001) - 0.7).abs() < 1e-9 && light.sojourn.cdf(0.000_999_9) == 0.0);

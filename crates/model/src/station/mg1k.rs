@@ -1,4 +1,4 @@
-//! M/G/1/K.
+//! Solves the M/G/1/K queue.
 use super::SteadyState;
 use crate::check::{places, positive};
 use crate::law::{Arrivals, Law, Part, Shape, ln_poisson};
@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 /// Most places of an M/G/1/K queue.
 pub const MAX_PLACES_GENERAL: usize = 5000;
-/// Arrivals during a service that are less probable than this are left out of the sojourn times' transform.
+/// Probability below which numbers of arrivals during a service are omitted from the sojourn times' transform.
 const NEGLIGIBLE: f64 = 1e-17;
 
-/// M/G/1/K: Poisson arrivals at `arrival_rate` per second, services of any law, `places` packets there at most, the one in service included;
-/// those that find no place are lost. Any load. Exact: the chain that departing packets see (Gross and Harris, Fundamentals of
-/// Queueing Theory, 1998, 5.1.8), solved by level crossings, in which nothing is subtracted, so that tiny losses keep their digits.
+/// Solves M/G/1/K: Poisson arrivals at `arrival_rate` per second, services of any law, at most `places` packets
+/// including the one in service; packets that find no place are lost. Any load. Exact: the Markov chain at departures
+/// (Gross and Harris, Fundamentals of Queueing Theory, 1998, 5.1.8), solved by level crossings without subtraction,
+/// so that tiny losses keep their digits.
 ///
 /// # Errors
 /// `DOMAIN` for a rate that is not above 0 and places outside 1 to [`MAX_PLACES_GENERAL`].
@@ -24,7 +25,7 @@ pub fn mg1k(arrival_rate: f64, service: &Law, places: usize) -> Result<SteadySta
     let offered = arrival_rate * service.mean();
     let arrivals = Arrivals::new(service, arrival_rate, places);
     let left_behind = left_behind(&arrivals, places);
-    // Between two departures: one service, and until the next arrival if nobody is left.
+    // Time between two departures: one service, plus the time until the next arrival if the queue is empty.
     let per_departure = left_behind[0] + offered;
     let lost: f64 = starts(&left_behind).map(|(n, weight)| weight * arrivals.beyond[places - n]).sum();
     let loss = (lost / per_departure).min(1.0);
@@ -42,15 +43,15 @@ pub fn mg1k(arrival_rate: f64, service: &Law, places: usize) -> Result<SteadySta
     })
 }
 
-/// The probabilities that a departing packet leaves 0 to `places` - 1 others behind.
+/// Returns the probabilities that a departing packet leaves 0 to `places` - 1 others behind.
 ///
-/// As often as the number goes from at most j to more it comes back from j + 1 to j:
-/// pi_(j+1) a_0 = pi_0 P(A > j) + sum over i = 1..j of pi_i P(A > j - i + 1).
+/// The number goes from at most j to more as often as it returns from j + 1 to j: pi_(j+1) a_0 = pi_0 P(A > j) + sum
+/// over i = 1..j of pi_i P(A > j - i + 1).
 fn left_behind(arrivals: &Arrivals, places: usize) -> Vec<f64> {
     let none = arrivals.exactly[0];
     let mut pi = vec![0.0; places];
     if none < 1e-290 {
-        // So many come during each service that the queue is always full when it ends.
+        // So many packets arrive during each service that the queue is always full at its end.
         pi[places - 1] = 1.0;
         return pi;
     }
@@ -60,7 +61,7 @@ fn left_behind(arrivals: &Arrivals, places: usize) -> Vec<f64> {
         let later: f64 = (1..=j).map(|i| pi[i] * arrivals.more_than[j - i + 1]).sum();
         pi[j + 1] = (up + later) / none;
         if pi[j + 1] > 1.0 {
-            // The largest is 1 at any time: overload makes them grow without bound.
+            // The largest is scaled to 1 at all times, because overload makes them grow without bound.
             let largest = pi[j + 1];
             pi[..=j + 1].iter_mut().for_each(|p| *p /= largest);
         }
@@ -70,17 +71,18 @@ fn left_behind(arrivals: &Arrivals, places: usize) -> Vec<f64> {
     pi
 }
 
-/// With how many packets there services begin, and how often, per departure: after an empty queue with one.
+/// Returns pairs of the number of packets at the start of a service and its frequency for each departure: after an
+/// empty queue a service starts with one.
 fn starts(left_behind: &[f64]) -> impl Iterator<Item = (usize, f64)> + '_ {
     let first = left_behind[0] + left_behind.get(1).copied().unwrap_or(0.0);
     std::iter::once((1, first)).chain(left_behind.iter().copied().enumerate().skip(2))
 }
 
-/// Sojourn times of the packets that an M/G/1/K queue takes.
+/// Sojourn times of the packets that an M/G/1/K queue accepts.
 ///
-/// A packet that comes during a service that began with i packets, as the n-th after it began, is there for the rest of that
-/// service and i + n more. The joint transform of n and of that rest, g_n(s), obeys (lambda - s) g_n = lambda g_(n-1) - a_n with
-/// lambda g_(-1) = S*(s), by integrating its definition by parts.
+/// Consider a packet that arrives during a service that started with i packets, as the n-th since its start. It stays
+/// for the rest of that service and i + n more. The joint transform of n and that rest, g_n(s), satisfies (lambda -
+/// s) g_n = lambda g_(n-1) - a_n with lambda g_(-1) = S*(s), by partial integration of its definition.
 #[derive(Debug)]
 pub(crate) struct FiniteSojourn {
     rate: f64,
@@ -90,7 +92,7 @@ pub(crate) struct FiniteSojourn {
     starts: Vec<(usize, f64)>,
     /// P(A = n).
     arrivals: Vec<f64>,
-    /// The probability of finding more than j packets there.
+    /// Probability of finding more than j packets.
     found_more: Vec<f64>,
     mean: f64,
     variance: f64,
@@ -129,7 +131,8 @@ impl FiniteSojourn {
         found
     }
 
-    /// First and second moment: the derivatives of the transform at 0, of which those of g_n are sums of tails.
+    /// Returns the first and second moment: derivatives of the transform at 0, in which those of g_n are sums of
+    /// tails.
     fn moments(&self, arrivals: &Arrivals) -> (f64, f64) {
         let (m1, m2) = (self.service.mean(), self.service.second_moment());
         let (mut first, mut second) = (self.empty * m1, self.empty * m2);
@@ -163,7 +166,7 @@ impl FiniteSojourn {
 
     pub(crate) fn lst(&self, s: Complex64) -> Complex64 {
         let service = self.service.lst(s);
-        // sums[n] = sum over k <= n of lambda g_k S*^k
+        // sums[n] = sum over k <= n of lambda g_k S*^k.
         let (mut sums, mut power, mut sum) = (self.rests(s, service), Complex64::ONE, Complex64::ZERO);
         for term in &mut sums {
             sum += *term * power;
@@ -177,9 +180,10 @@ impl FiniteSojourn {
         service * self.empty + busy
     }
 
-    /// The probability of more than `t`, where services are constant. Others' services are then j times as long as one for who finds j
-    /// packets, so that what is asked of the rest of the service under way is less than one service for a single j: there, n have
-    /// come since it began if more than n come in the part of it that may be over.
+    /// Returns the probability of more than `t` for constant services, otherwise none. The others' services then take
+    /// j times a service for a packet that finds j packets. So the rest of the current service is compared with less
+    /// than one service only for a single j. There, n packets have arrived since its start if more than n arrive in
+    /// its part that may be over.
     pub(crate) fn tail(&self, t: f64) -> Option<f64> {
         let [Part { shape: Shape::Constant(service), .. }] = *self.service.parts() else { return None };
         let alone = if t < service { self.empty } else { 0.0 };
@@ -196,7 +200,7 @@ impl FiniteSojourn {
         Some((alone + partly + self.found_more[divided]).clamp(0.0, 1.0))
     }
 
-    /// lambda g_n(s) for n below    /// lambda g_n(s) for n below `places`, by the recursion in the direction in which errors fade.
+    /// Returns lambda g_n(s) for n below `places`, by the recursion in the direction in which errors shrink.
     fn rests(&self, s: Complex64, service: Complex64) -> Vec<Complex64> {
         let factor = Complex64::ONE - s / self.rate;
         let mut rests = vec![Complex64::ZERO; self.places];
@@ -219,7 +223,7 @@ impl FiniteSojourn {
     }
 }
 
-/// P(A > n) for n up to `most` of a Poisson law.
+/// Returns P(A > n) of a Poisson law for n up to `most`.
 fn more_than(mean: f64, most: usize) -> Vec<f64> {
     let mut terms: Vec<f64> = (0..=most).map(|n| ln_poisson(n, mean).exp()).collect();
     let within: f64 = terms.iter().sum();
@@ -228,7 +232,7 @@ fn more_than(mean: f64, most: usize) -> Vec<f64> {
     terms
 }
 
-/// Each term becomes the sum of those after it.
+/// Replaces each term by the sum of the terms after it.
 fn sums_after(terms: &mut [f64]) {
     let mut sum = 0.0;
     for term in terms.iter_mut().rev() {

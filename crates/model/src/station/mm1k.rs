@@ -1,4 +1,4 @@
-//! M/M/1/K.
+//! Solves the M/M/1/K queue.
 use super::SteadyState;
 use crate::check::{places, positive};
 use crate::law::ln_poisson;
@@ -10,8 +10,8 @@ use std::sync::Arc;
 /// Most places of an M/M/1/K queue.
 pub const MAX_PLACES: usize = 100_000;
 
-/// M/M/1/K: Poisson arrivals at `arrival_rate` per second, exponential service of `service_rate` per second, `places` packets there at
-/// most, the one in service included; those that find no place are lost. Any load. Exact.
+/// Solves M/M/1/K: Poisson arrivals at `arrival_rate` per second, exponential service of `service_rate` per second,
+/// at most `places` packets including the one in service; packets that find no place are lost. Any load. Exact.
 /// Source: Gross and Harris, Fundamentals of Queueing Theory (1998), 2.5.
 ///
 /// # Errors
@@ -25,7 +25,7 @@ pub fn mm1k(arrival_rate: f64, service_rate: f64, places: usize) -> Result<Stead
     let accepted = 1.0 - loss;
     let number: f64 = present.iter().enumerate().map(|(n, p)| n as f64 * p).sum();
     let stages = Stages::new(service_rate, &present[..places]);
-    // What Little's law gives, without the difference 1 - loss, which is imprecise under overload.
+    // Equals the result of Little's law, without the difference 1 - loss, which is imprecise under overload.
     let sojourn_s = stages.mean();
     Ok(SteadyState {
         sojourn_s,
@@ -37,8 +37,8 @@ pub fn mm1k(arrival_rate: f64, service_rate: f64, places: usize) -> Result<Stead
     })
 }
 
-/// Probabilities of 0 to `places` packets, from the logarithm of the load: the largest is computed as 1 and all are then divided by
-/// their sum, so that nothing overflows.
+/// Returns the probabilities of 0 to `places` packets, from the logarithm of the load. The largest is computed as 1,
+/// and all are divided by their sum, so that nothing overflows.
 fn number_present(ln_load: f64, places: usize) -> Vec<f64> {
     let largest = (places as f64 * ln_load).max(0.0);
     let mut present: Vec<f64> = (0..=places).map(|n| (n as f64 * ln_load - largest).exp()).collect();
@@ -47,7 +47,7 @@ fn number_present(ln_load: f64, places: usize) -> Vec<f64> {
     present
 }
 
-/// A random number of exponential stages: the sojourn of a packet that finds n others is n + 1 services long.
+/// Random number of exponential stages: the sojourn of a packet that finds n others consists of n + 1 services.
 #[derive(Debug)]
 pub(crate) struct Stages {
     rate: f64,
@@ -58,7 +58,7 @@ pub(crate) struct Stages {
 }
 
 impl Stages {
-    /// From what is to be in proportion to the probabilities of 1, 2, ... stages.
+    /// Creates the law from values proportional to the probabilities of 1, 2, ... stages.
     fn new(rate: f64, proportions: &[f64]) -> Stages {
         let sum: f64 = proportions.iter().sum();
         let mut weights: Vec<f64> = proportions.iter().map(|p| p / sum).collect();
@@ -79,7 +79,7 @@ impl Stages {
         self.moment(|stages| stages) / self.rate
     }
 
-    /// Of the stages' lengths, and of their number.
+    /// Variance from the stages' lengths and from their number.
     pub(crate) fn variance(&self) -> f64 {
         let mean = self.moment(|stages| stages);
         (mean + self.moment(|stages| (stages - mean).powi(2))) / self.rate.powi(2)
@@ -90,7 +90,8 @@ impl Stages {
         self.weights.iter().rev().fold(Complex64::ZERO, |sum, weight| (sum + weight) * stage)
     }
 
-    /// n stages take longer than t if fewer than n end by then, and the number that end is Poisson.
+    /// Returns the probability of more than `t`: n stages take longer if fewer than n end by then, and the number
+    /// that end is Poisson.
     pub(crate) fn tail(&self, t: f64) -> f64 {
         let mean = self.rate * t;
         self.more_than.iter().enumerate().map(|(n, more)| more * ln_poisson(n, mean).exp()).sum()

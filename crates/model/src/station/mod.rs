@@ -1,4 +1,5 @@
-//! One queue, one server: the stations that models are made of. All take packets in the order in which they come.
+//! Solves single queues with one server, the stations of which models are made. All serve packets in order of
+//! arrival.
 mod mg1;
 mod mg1k;
 mod mm1;
@@ -14,19 +15,19 @@ pub(crate) use mm1k::Stages;
 
 use crate::Distribution;
 
-/// A station in its steady state.
+/// Steady state of a station.
 #[derive(Debug, Clone)]
 pub struct SteadyState {
-    /// Mean time from arrival to departure of the packets that it serves, in seconds.
+    /// Mean time from arrival to departure of served packets, in seconds.
     pub sojourn_s: f64,
-    /// Mean time of these packets before their service, in seconds.
+    /// Mean waiting time of these packets before service, in seconds.
     pub waiting_s: f64,
-    /// Mean number of packets there, the one in service included.
+    /// Mean number of packets at the station, including the one in service.
     pub number: f64,
-    /// Share of the time in which it serves.
+    /// Share of the time in which the station serves.
     pub utilisation: f64,
     /// Share of the arriving packets that find no place.
     pub loss: f64,
-    /// The sojourn times' distribution.
+    /// Distribution of the sojourn times.
     pub sojourn: Distribution,
 }
