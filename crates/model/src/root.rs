@@ -1,19 +1,20 @@
-//! Zeros of functions of one variable.
+//! Finds zeros of functions of one variable.
 
-/// Most evaluations; halving alone needs fewer than this for any two numbers.
+/// Most evaluations; bisection alone needs fewer for any two numbers.
 const MAX_ROUNDS: u32 = 1200;
 
-/// How precise a zero is that nobody wants less precisely, relative to it.
+/// Default relative precision of a zero.
 const PRECISE: f64 = 1e-13;
 
-/// Where `f` changes its sign between `low` and `high`, at which it has different signs (or is zero): the place of a jump if it is not
-/// continuous. Precise to a relative 1e-13.
+/// Returns a place between `low` and `high` at which `f` changes its sign; `f` must have different signs there, or be
+/// zero. For a discontinuous function it may be a jump. Precise to a relative 1e-13.
 pub(crate) fn bracketed(low: f64, high: f64, f: impl FnMut(f64) -> f64) -> f64 {
     bracketed_to(PRECISE, low, high, f)
 }
 
-/// The same, to this relative precision. The method is ITP (Oliveira and Takahashi 2020): never slower than halving by
-/// more than a round, as fast as secants where the function is smooth.
+/// Returns a place between `low` and `high` at which `f` changes its sign, to the relative precision `precision`. The
+/// method is ITP (Oliveira and Takahashi 2020): at most one round slower than bisection, as fast as the secant method
+/// where the function is smooth.
 pub(crate) fn bracketed_to(precision: f64, mut low: f64, mut high: f64, mut f: impl FnMut(f64) -> f64) -> f64 {
     let (mut at_low, mut at_high) = (f(low), f(high));
     if at_low == 0.0 {
@@ -30,7 +31,7 @@ pub(crate) fn bracketed_to(precision: f64, mut low: f64, mut high: f64, mut f: i
         if high - low <= tolerance || middle <= low || middle >= high {
             break;
         }
-        // Interpolate, truncate, project into what halving would have left by now.
+        // Interpolate, truncate, and project into the interval that bisection would have reached.
         let secant = (high * at_low - low * at_high) / (at_low - at_high);
         let toward = (middle - secant).signum();
         let step = (0.2 * (high - low) * ((high - low) / width)).min((middle - secant).abs());

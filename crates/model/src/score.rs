@@ -1,24 +1,26 @@
-//! How far models are from what was measured.
+//! Measures how far models are from measurements.
 use crate::ModelError;
 use crate::check::{domain, finite, positive};
 use crate::fit::order::{quantile, sorted};
 
-/// How far one value of a model is from the measured one.
+/// Difference between a model's value and the measured one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
-    /// (measured - model) / measured (Ansell 2017, equation 7.1): 1 at most for models that are too low, without bound for those too high.
+    /// (measured - model) / measured (Ansell 2017, equation 7.1): at most 1 for models that are too low, unbounded
+    /// for those too high.
     pub scaled: f64,
-    /// |ln (model / measured)|, which treats both alike; none for a model's value of 0.
+    /// |ln (model / measured)|, which treats both directions alike; none for a model's value of 0.
     pub log_ratio: Option<f64>,
     /// |model - measured| / measured.
     pub error_rate: f64,
 }
 
 impl Difference {
-    /// Of a model's value, 0 or more, from a measured one.
+    /// Computes the difference of a model's value, 0 or more, from a measured one.
     ///
     /// # Errors
-    /// `DOMAIN` for a measured value that is not above 0: there is nothing to relate the difference to; and for a value that is none.
+    /// `DOMAIN` for a measured value that is not above 0, to which no difference can be related, and for invalid
+    /// values.
     pub fn of(measured: f64, model: f64) -> Result<Difference, ModelError> {
         let measured = positive("measured", measured)?;
         let model = crate::check::not_negative("modelled", model)?;
@@ -28,10 +30,10 @@ impl Difference {
     }
 }
 
-/// Mean of |actual - forecast| / |actual| (MAPE), as a share.
+/// Returns the mean of |actual - forecast| / |actual| (MAPE), as a share.
 ///
 /// # Errors
-/// `DOMAIN` for rows of different lengths or none, actual values of 0, and values that are none.
+/// `DOMAIN` for empty lists or lists of different lengths, actual values of 0, and invalid values.
 pub fn mape(actual: &[f64], forecast: &[f64]) -> Result<f64, ModelError> {
     if actual.len() != forecast.len() || actual.is_empty() {
         let found = format!("{} actual, {} forecast", actual.len(), forecast.len());
@@ -45,32 +47,32 @@ pub fn mape(actual: &[f64], forecast: &[f64]) -> Result<f64, ModelError> {
     finite("MAPE", errors.iter().sum::<f64>() / errors.len() as f64)
 }
 
-/// Differences of many points: what is said beside every average.
+/// Summary of the differences at many points, with the number of points that every average omits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// Points with an answer.
+    /// Number of points with an answer.
     pub valid: usize,
-    /// Points where the model has no steady state: left out of the averages.
+    /// Number of points without a steady state, omitted from the averages.
     pub unstable: usize,
-    /// Points without an answer for other reasons: left out, too.
+    /// Number of points without an answer for other reasons, omitted from the averages.
     pub other: usize,
     /// Averages; none if no point has an answer.
     pub averages: Option<Averages>,
 }
 
-/// Averages of |differences|.
+/// Averages of the absolute differences.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Averages {
-    /// Mean.
+    /// Mean of the absolute differences.
     pub mean: f64,
-    /// Median.
+    /// Median of the absolute differences.
     pub median: f64,
-    /// What 95 in 100 do not exceed.
+    /// 95th percentile of the absolute differences.
     pub p95: f64,
 }
 
 impl Summary {
-    /// Of a model's answers; each point that has none counts by its reason.
+    /// Summarises a model's answers; points without an answer count by their reason.
     pub fn of(differences: &[Result<f64, ModelError>]) -> Summary {
         let valid: Vec<f64> = differences.iter().flatten().map(|value| value.abs()).collect();
         let unstable = |answer: &&Result<f64, ModelError>| matches!(answer, Err(ModelError::Unstable { .. }));
@@ -88,7 +90,8 @@ impl Summary {
     }
 }
 
-/// The points that all models answer, by their numbers: models are compared on these only. Each model has its answers, point by point.
+/// Returns the indices of the points that all models answer: only these are used to compare models. Each model has
+/// its answers point by point.
 pub fn common(models: &[&[Result<f64, ModelError>]]) -> Vec<usize> {
     let points = models.iter().map(|answers| answers.len()).min().unwrap_or(0);
     (0..points).filter(|point| models.iter().all(|answers| answers[*point].is_ok())).collect()

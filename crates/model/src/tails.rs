@@ -1,4 +1,5 @@
-//! A delay's tail, asked for again and again: terms with the same continuous parts are inverted together, and each line of the inversion once.
+//! Evaluates a delay's tail repeatedly: terms with equal continuous parts are inverted together, and each line of the
+//! inversion once.
 use crate::distribution::{Distribution, Term};
 use crate::inversion::{Inverse, points};
 use crate::leaf::Leaf;
@@ -7,25 +8,25 @@ use crate::{ModelError, check};
 use num_complex::Complex64;
 use std::collections::HashMap;
 
-/// How precise quantiles are, relative to them: tails that are inverted are precise to 1e-9 or so, and digits beyond that only cost.
+/// Relative precision of quantiles: inverted tails are precise to about 1e-9, so more digits are useless.
 const QUANTILE: f64 = 1e-10;
-/// How often an upper end is doubled before a quantile is given up.
+/// Most doublings of an upper bound before a quantile is given up.
 const MAX_DOUBLINGS: u32 = 200;
 
-/// What a distribution is made of, by its continuous parts.
+/// Distribution grouped by continuous parts.
 pub(crate) struct Tails<'a> {
     delay: &'a Distribution,
     groups: Vec<Group<'a>>,
-    /// Constants of all terms, each once, from the smallest.
+    /// Constants of all terms, sorted and unique.
     shifts: Vec<f64>,
 }
 
-/// Terms that differ in their constants only.
+/// Terms that differ only in their constants.
 struct Group<'a> {
     leaves: &'a [Leaf],
     /// Weights and constants.
     terms: Vec<(f64, f64)>,
-    /// The probability that the continuous parts are nothing.
+    /// Probability that the continuous parts are 0.
     none: f64,
     inverse: Inverse,
 }
@@ -40,7 +41,7 @@ impl<'a> Tails<'a> {
         tails
     }
 
-    /// Adds the terms of a distribution, as often and as much later as that of which it is a part.
+    /// Adds the terms of a distribution, multiplied by `weight` and delayed by `shift`.
     fn gather(&mut self, delay: &'a Distribution, weight: f64, shift: f64, known: &mut HashMap<Vec<[u64; 3]>, usize>) {
         for term in delay.terms() {
             let (weight, shift) = (weight * term.weight, shift + term.shift);
@@ -56,7 +57,7 @@ impl<'a> Tails<'a> {
         }
     }
 
-    /// The probability of more than `t` seconds.
+    /// Returns the probability of more than `t` seconds.
     pub(crate) fn above(&mut self, t: f64) -> f64 {
         let mut sum = 0.0;
         for group in &mut self.groups {
@@ -68,7 +69,7 @@ impl<'a> Tails<'a> {
         sum.clamp(0.0, 1.0)
     }
 
-    /// The probability of just one of the terms' constants.
+    /// Returns the probability of exactly `at` seconds, which is one of the constants.
     fn jump(&self, at: f64) -> f64 {
         let of = |group: &Group<'_>| {
             let there = group.terms.iter().filter(|(_, shift)| *shift == at).map(|(weight, _)| weight);
@@ -77,10 +78,12 @@ impl<'a> Tails<'a> {
         self.groups.iter().map(of).sum()
     }
 
-    /// The smallest delay that a share `p` of the packets do not exceed, in seconds.
+    /// Returns the smallest delay that a share `p` of the packets do not exceed, in seconds.
     ///
-    /// 1. The constant is looked for after which at most 1 - p are left: there the quantile is if they are more without those of just this delay.
-    /// 2. Otherwise it is between this constant and the one before, or above the last; there the tail is continuous.
+    /// 1. Find the smallest constant that is exceeded with probability 1 - p at most. It is the quantile if the
+    ///   probability with this very delay included is above 1 - p.
+    /// 2. Otherwise the quantile is between this constant and the previous one, or above the last; the tail is
+    ///   continuous there.
     pub(crate) fn quantile(&mut self, p: f64) -> Result<f64, ModelError> {
         if !(p > 0.0 && p < 1.0) {
             return Err(check::domain("quantile", p, "a number between 0 and 1, neither included"));
@@ -96,12 +99,13 @@ impl<'a> Tails<'a> {
             (Some(low), Some(high)) => (low, high),
             (Some(low), None) => (low, self.beyond(low, p)?),
         };
-        // Where the tail is just the wanted one over a while, its beginning is asked for: 0 counts as below.
+        // If the tail is constant at the wanted value, the beginning of that range is the quantile: 0 counts as
+        // below.
         let strictly = |above: f64| if above > 0.0 { above } else { above.min(-f64::MIN_POSITIVE) };
         Ok(bracketed_to(QUANTILE, low, high, |t| strictly(self.above(t) - over)))
     }
 
-    /// A delay that is exceeded by fewer, above `low`.
+    /// Returns a delay above `low` that is exceeded with probability 1 - p at most.
     fn beyond(&mut self, low: f64, p: f64) -> Result<f64, ModelError> {
         let mut high = low.max(self.delay.mean() + 3.0 * self.delay.sd());
         for _ in 0..MAX_DOUBLINGS {
@@ -120,7 +124,7 @@ impl<'a> Group<'a> {
         Group { leaves: &term.leaves, terms: Vec::new(), none, inverse: Inverse::default() }
     }
 
-    /// The probability that the continuous parts are more than `t`.
+    /// Returns the probability that the continuous parts exceed `t`.
     fn above(&mut self, t: f64) -> f64 {
         match self.leaves {
             _ if t < 0.0 => 1.0,
@@ -172,7 +176,7 @@ mod tests {
         for (p, expected) in [(0.6 * idle - 1e-6, 6.0), (0.01, 6.0)] {
             assert_eq!(way.quantile(p).unwrap(), expected, "{p}");
         }
-        // Just before a constant and at it: what has this delay is between.
+        // The step between just before a constant and at it is the probability of this delay.
         let mut tails = Tails::of(&way);
         let jump = tails.above(14.0 - 1e-7) - tails.above(14.0);
         assert!((jump - 0.3 * idle).abs() < 1e-6 && (tails.jump(14.0) - 0.3 * idle).abs() < 1e-12, "{jump}");
@@ -192,7 +196,7 @@ mod tests {
 
     #[test]
     fn many_terms_are_asked_as_they_are() {
-        // More terms than are kept apart in a sum.
+        // More terms than a sum keeps separate.
         let values: Vec<f64> = (1..=1000).map(f64::from).collect();
         let law = Distribution::law(&Law::lattice(&values, &vec![0.001; 1000]).unwrap());
         for (p, expected) in [(0.4995, 500.0), (0.0001, 1.0), (0.9999, 1000.0)] {

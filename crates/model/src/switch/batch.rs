@@ -1,26 +1,27 @@
-//! Which commands a switch handles together.
+//! Groups commands into the batches that a switch handles together.
 use crate::ModelError;
 use crate::check::{at_least_one, domain, finite, not_negative};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// When commands are handled together.
+/// Rule by which commands are handled together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Batching {
-    /// Commands less than this apart are, α, in seconds.
+    /// Time-out, α, in seconds: commands closer to each other than this share a batch.
     pub timeout_s: f64,
-    /// At most so many, Q.
+    /// Most commands of a batch, Q.
     pub most: u32,
 }
 
 impl Batching {
-    /// Each command alone.
+    /// No batching: each command alone.
     pub const NONE: Batching = Batching { timeout_s: 0.0, most: 1 };
 
-    /// The batches of commands that come at these times, in seconds, in order. Commands i to i + n are n + 1 (Cheng 2015 prints n - 1).
+    /// Returns the batches of commands that arrive at these times, in seconds, in order. Commands i to i + n are n +
+    /// 1 (Cheng 2015 prints n - 1).
     ///
     /// # Errors
-    /// Times that are not in order or no numbers, or a batch of none.
+    /// Times that are not in order or not finite, or a largest batch of 0.
     pub fn batches(&self, times_s: &[f64]) -> Result<Vec<Range<usize>>, ModelError> {
         not_negative("alpha", self.timeout_s)?;
         let most = at_least_one("Q", self.most)? as usize;

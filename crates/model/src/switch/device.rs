@@ -1,5 +1,5 @@
-//! A switch of one or several tables, and how long it takes over commands, one after the other: the model of Cheng (2015), chapter 4, put
-//! together.
+//! Models a switch with one or several table levels that carries out commands one after the other: the complete model
+//! of Cheng (2015), chapter 4.
 use super::batch::Batching;
 use super::costs::{Adding, Changing, TableCosts, add_s, delete_s, modify_s};
 use super::policy::{Policy, Standing};
@@ -9,24 +9,24 @@ use crate::ModelError;
 use crate::check::domain;
 use serde::{Deserialize, Serialize};
 
-/// Entries that are kept at most: ten million.
+/// Most entries: ten million.
 pub const ENTRIES_MAX: usize = 10_000_000;
 
-/// One level of a switch's tables.
+/// Level of a switch's tables.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Level {
-    /// Entries that it has room for, N; none if there is no limit.
+    /// Number of entries it holds, N; none without a limit.
     #[serde(default)]
     pub size: Option<u64>,
-    /// What changes cost.
+    /// Costs of changes.
     pub costs: TableCosts,
 }
 
 impl Level {
-    /// What adding an entry of this priority takes, in seconds, beside the entries that are there.
+    /// Returns the duration of adding an entry of this priority beside the present entries, in seconds.
     ///
     /// # Errors
-    /// `DOMAIN` if costs or batch are none.
+    /// `DOMAIN` for invalid costs or an invalid batch.
     pub fn added_s(&self, there: &Priorities, priority: u16, batch: Batch) -> Result<f64, ModelError> {
         let costs = &self.costs;
         add_s(&Adding {
@@ -40,54 +40,54 @@ impl Level {
     }
 }
 
-/// A switch, as it was measured.
+/// Switch with measured parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SwitchModel {
-    /// Its tables, the fastest first.
+    /// Table levels, the fastest first.
     pub levels: Vec<Level>,
-    /// Which commands it handles together.
+    /// Batches of commands.
     pub batching: Batching,
-    /// Which entries leave a table that is full.
+    /// Policy that selects the entry to leave a full table.
     #[serde(default)]
     pub policy: Policy,
 }
 
-/// A flow-mod.
+/// Flow-mod, with the entries it matches.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Adds an entry. The first one that is added is number 0, and so on, also if it is refused.
+    /// Adds an entry. Entries are numbered from 0 in the order of these commands, including refused ones.
     Add {
-        /// Its priority.
+        /// Priority of the entry.
         priority: u16,
     },
-    /// Modifies entries.
+    /// Modifies the matching entries.
     Modify {
-        /// Their numbers, each once; those that are not there are passed over.
+        /// Numbers of the entries, each once; missing ones are ignored.
         matching: Vec<usize>,
     },
-    /// Deletes entries.
+    /// Deletes the matching entries.
     Delete {
-        /// Their numbers, each once; those that are not there are passed over.
+        /// Numbers of the entries, each once; missing ones are ignored.
         matching: Vec<usize>,
     },
 }
 
-/// What a command takes.
+/// Cost of a command.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Charge {
-    /// How long it takes, in seconds, with the batch it is in.
+    /// Duration of the command in its batch, in seconds.
     pub duration_s: f64,
-    /// Entries that moved to the next table for it.
+    /// Number of entries moved to the next table.
     pub moved: u32,
-    /// All tables were full, and an entry is lost.
+    /// True if all tables were full, so that an entry is lost.
     pub full: bool,
 }
 
-/// A switch with entries in its tables.
+/// Switch with entries in its tables.
 #[derive(Debug, Clone)]
 pub struct Device<'a> {
     model: &'a SwitchModel,
-    /// By number; none if it is not there.
+    /// Entries by number; none if it is missing.
     entries: Vec<Option<Entry>>,
     priorities: Vec<Priorities>,
     now: u64,
@@ -100,10 +100,10 @@ struct Entry {
 }
 
 impl<'a> Device<'a> {
-    /// A switch without entries.
+    /// Returns a switch without entries.
     ///
     /// # Errors
-    /// It has no table.
+    /// The model has no table.
     pub fn new(model: &'a SwitchModel) -> Result<Device<'a>, ModelError> {
         if model.levels.is_empty() {
             return Err(domain("levels", "none", "one table or more"));
@@ -111,20 +111,20 @@ impl<'a> Device<'a> {
         Ok(Device { model, entries: Vec::new(), priorities: vec![Priorities::default(); model.levels.len()], now: 0 })
     }
 
-    /// Entries of each table.
+    /// Returns the number of entries in each table.
     pub fn entries(&self) -> Vec<u64> {
         self.priorities.iter().map(Priorities::entries).collect()
     }
 
-    /// The table in which an entry is.
+    /// Returns the table that an entry is in.
     pub fn level_of(&self, number: usize) -> Option<usize> {
         Some((*self.entries.get(number)?)?.level)
     }
 
-    /// Commands that come at these times, in seconds: those of a batch are charged as such.
+    /// Carries out commands that arrive at these times, in seconds. Commands of a batch are charged as such.
     ///
     /// # Errors
-    /// Times that are not in order, costs that are none, or more than [`ENTRIES_MAX`] entries.
+    /// Times that are not in order, invalid costs, or more than [`ENTRIES_MAX`] entries.
     pub fn run(&mut self, commands: &[(f64, Command)]) -> Result<Vec<Charge>, ModelError> {
         let times: Vec<f64> = commands.iter().map(|(time, _)| *time).collect();
         let mut charges = Vec::with_capacity(commands.len());
@@ -138,10 +138,10 @@ impl<'a> Device<'a> {
         Ok(charges)
     }
 
-    /// One command of a batch.
+    /// Carries out one command of a batch.
     ///
     /// # Errors
-    /// As [`Device::run`].
+    /// See [`Device::run`].
     pub fn apply(&mut self, command: &Command, batch: Batch) -> Result<Charge, ModelError> {
         self.now += 1;
         match command {
@@ -164,7 +164,7 @@ impl<'a> Device<'a> {
         }
     }
 
-    /// A packet of that many bytes matches an entry.
+    /// Records that a packet of `bytes` bytes matches an entry.
     pub fn packet(&mut self, number: usize, bytes: u64) {
         self.now += 1;
         if let Some(Some(Entry { standing, .. })) = self.entries.get_mut(number) {
@@ -173,8 +173,8 @@ impl<'a> Device<'a> {
         }
     }
 
-    /// The new entry goes to the first table. If that is full, the policy says which entry goes to the next, where it is added in the same way; that
-    /// may be the new one itself.
+    /// Adds an entry to the first table. If it is full, the policy selects the entry that moves to the next table,
+    /// where it is added in the same way. This may be the new entry.
     fn add(&mut self, priority: u16, batch: Batch) -> Result<Charge, ModelError> {
         if self.entries.len() >= ENTRIES_MAX {
             return Err(domain("entries", self.entries.len(), format!("{ENTRIES_MAX} at most")));
@@ -210,7 +210,7 @@ impl<'a> Device<'a> {
         self.model.levels[level].size.is_none_or(|size| self.priorities[level].entries() < size)
     }
 
-    /// The entry of a table that goes, or the one that comes.
+    /// Returns the number of the entry to leave the table: a present one, or the new one.
     fn first_to_go(&self, level: usize, coming: usize, standing: Standing) -> usize {
         let there = self.entries.iter().enumerate().filter_map(|(number, entry)| Some((number, (*entry)?)));
         there
@@ -221,7 +221,7 @@ impl<'a> Device<'a> {
             .map_or(coming, |(number, _)| number)
     }
 
-    /// Takes an entry out of its table.
+    /// Removes an entry from its table.
     fn take(&mut self, number: usize) -> Option<Entry> {
         let entry = self.entries.get_mut(number)?.take()?;
         self.priorities[entry.level].remove(entry.standing.priority);
@@ -232,7 +232,7 @@ impl<'a> Device<'a> {
         matching.iter().filter_map(|number| *self.entries.get(*number)?)
     }
 
-    /// What a command finds in each table.
+    /// Returns the parameters of modifying or deleting in each table.
     fn changing(&self, matching: &[usize], modifying: bool) -> Vec<Changing> {
         let mut found = vec![0; self.model.levels.len()];
         self.present(matching).for_each(|entry| found[entry.level] += 1);
@@ -263,7 +263,7 @@ mod tests {
         TableCosts { add: overheads, modify: overheads, shift_s, search_s: 0.01, write_s, delete_s: None }
     }
 
-    /// Four places in front of a table without limit.
+    /// Returns four places in front of an unlimited table.
     fn model(policy: Vec<Rank>) -> SwitchModel {
         SwitchModel {
             levels: vec![
@@ -301,7 +301,7 @@ mod tests {
         let mut device = Device::new(&model).unwrap();
         (0..4).for_each(|_| assert!(!device.apply(&add(7), Batch::ALONE).unwrap().full));
         [0, 1, 3].into_iter().for_each(|number| device.packet(number, 64));
-        // the new one has not been used either, and is newer
+        // The new entry is unused, too, and newer.
         assert_eq!(device.apply(&add(7), Batch::ALONE).unwrap().moved, 0);
         assert_eq!(device.level_of(4), Some(1));
         let model = self::model(vec![Rank { attribute: Attribute::Priority, evicts: Evicts::Lowest }]);

@@ -1,23 +1,23 @@
-//! How long an idle switch takes to forward a packet: equation 5.1 of Cheng (2015).
+//! Computes how long an idle switch takes to forward a packet: equation 5.1 of Cheng (2015).
 use crate::ModelError;
 use crate::check::{domain, finite, not_negative};
 use serde::{Deserialize, Serialize};
 
-/// Where delays are measured from: 100 us between packets, 500 entries, packets of 128 bytes.
+/// Base of delays: 100 us between packets, 500 entries, packets of 128 bytes.
 pub const BASE: At = At { gap_s: 100e-6, entries: 500.0, bytes: 128.0 };
 
-/// A packet's circumstances.
+/// Circumstances of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct At {
-    /// Time since the packet before it, in seconds.
+    /// Time since the previous packet, in seconds.
     pub gap_s: f64,
-    /// Entries in the table.
+    /// Number of entries in the table.
     pub entries: f64,
-    /// Its length, in bytes.
+    /// Length of the packet, in bytes.
     pub bytes: f64,
 }
 
-/// How delay grows, from the base.
+/// Slopes of the delay from the base.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Slopes {
     /// Seconds for each level of times between packets, γ_a.
@@ -31,59 +31,59 @@ pub struct Slopes {
 /// Differences from the base.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Differences {
-    /// Levels of times between packets.
+    /// Number of levels of times between packets.
     pub levels: f64,
-    /// Entries.
+    /// Number of entries.
     pub entries: f64,
-    /// Bytes.
+    /// Length in bytes.
     pub bytes: f64,
 }
 
-/// The least and the most that was measured.
+/// Range of the measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// The least of each.
+    /// Least value of each.
     pub least: At,
-    /// The most of each.
+    /// Largest value of each.
     pub most: At,
-    /// The shortest delay, in seconds: none shorter is foretold.
+    /// Shortest measured delay, in seconds: no shorter one is predicted.
     pub shortest_s: f64,
 }
 
-/// How a switch forwards packets that match entries of one kind.
+/// Forwarding of packets that match entries of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Forwarding {
-    /// At the base, in seconds, β.
+    /// Delay at the base, in seconds, β.
     pub base_s: f64,
-    /// From there.
+    /// Slopes from the base.
     pub slopes: Slopes,
-    /// Times between packets, in seconds, rising, from which on the next level begins.
+    /// Times between packets at which the next level begins, in seconds, rising.
     pub thresholds_s: Vec<f64>,
-    /// What this comes from.
+    /// Range of the measurements behind these parameters.
     pub measured: Measured,
 }
 
-/// A packet's delay.
+/// Predicted delay of a packet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forwarded {
-    /// Seconds.
+    /// Delay in seconds.
     pub delay_s: f64,
-    /// The formula gave less than was ever measured, and this is what was measured.
+    /// True if the formula gave less than any measured delay, so that `delay_s` is the shortest measured one.
     pub clipped: bool,
-    /// What lies outside of what was measured: the delay is extrapolated.
+    /// Names of the quantities outside their measured range: the delay is extrapolated.
     pub outside: Vec<&'static str>,
 }
 
-/// `β + γ_a Δlevel + γ_e (e - E) + γ_b (b - B)`, in seconds.
+/// Returns `β + γ_a Δlevel + γ_e (e - E) + γ_b (b - B)`, in seconds.
 ///
 /// # Errors
-/// A number that is none, or a delay below 0: the differences are too large for these slopes.
+/// An invalid number, or a delay below 0 because the differences are too large for these slopes.
 pub fn delay_s(base_s: f64, slopes: Slopes, from_base: Differences) -> Result<f64, ModelError> {
     let delay = line_s(base_s, slopes, from_base)?;
     not_negative("D", delay).map_err(|_| domain("D", delay, "a delay, 0 or more: nearer to what was measured"))
 }
 
-/// The formula, whatever comes out.
+/// Returns the value of the formula, which may be negative.
 fn line_s(base_s: f64, slopes: Slopes, from_base: Differences) -> Result<f64, ModelError> {
     let delay = not_negative("beta", base_s)?
         + finite("ga", slopes.per_level_s)? * finite("dlevel", from_base.levels)?
@@ -93,15 +93,16 @@ fn line_s(base_s: f64, slopes: Slopes, from_base: Differences) -> Result<f64, Mo
 }
 
 impl Forwarding {
-    /// The level of a time between packets, counted from 0.
+    /// Returns the level of a time between packets, counted from 0.
     pub fn level(&self, gap_s: f64) -> usize {
         self.thresholds_s.iter().filter(|threshold| gap_s >= **threshold).count()
     }
 
-    /// A packet's delay on an idle switch. Beside what was measured it is extrapolated, and says so.
+    /// Returns a packet's delay on an idle switch. Outside of the measured range it is extrapolated, and marked as
+    /// such.
     ///
     /// # Errors
-    /// Numbers that are none.
+    /// Invalid numbers.
     pub fn forward(&self, at: At) -> Result<Forwarded, ModelError> {
         for (name, value) in [("a", at.gap_s), ("e", at.entries), ("b", at.bytes)] {
             not_negative(name, value)?;

@@ -1,7 +1,9 @@
-//! How long a switch takes over changes of its tables, and over packets when it is idle, from a few parameters that are measured for each device.
+//! Models how long a switch takes for table changes, and for packets when it is idle, by a few parameters measured
+//! for each device.
 //!
-//! After Y.-J. Cheng: Turning Mininet/Open vSwitch into a detailed OpenFlow emulator, MSc thesis, National Tsing Hua University, 2015, chapters 4 and
-//! 5. Where its equations contradict its text, the functions say so and follow the text. [`crate::fit`] finds the parameters.
+//! After Y.-J. Cheng: Turning Mininet/Open vSwitch into a detailed OpenFlow emulator, MSc thesis, National Tsing Hua
+//! University, 2015, chapters 4 and 5. Where its equations contradict its text, the functions say so and follow the
+//! text. [`crate::fit`] finds the parameters.
 pub mod batch;
 pub mod costs;
 pub mod device;

@@ -1,58 +1,58 @@
-//! Which entries leave a table that is full for the next one: cache policies, after Cheng (2015), section 4.2.1.
+//! Defines policies that select which entries leave a full table for the next one, after Cheng (2015), section 4.2.1.
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
-/// What a switch may look at when it chooses.
+/// Attribute of an entry that a policy may consider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Attribute {
-    /// When the entry was inserted or last modified.
+    /// Time at which the entry was inserted or last modified.
     Modified,
-    /// When a packet last matched it.
+    /// Time at which a packet last matched the entry.
     Used,
-    /// Bytes that matched it.
+    /// Number of bytes that matched the entry.
     Traffic,
-    /// Its priority.
+    /// Priority of the entry.
     Priority,
 }
 
-/// All attributes.
+/// All attributes, in the order of their declaration.
 pub const ATTRIBUTES: [Attribute; 4] = [Attribute::Modified, Attribute::Used, Attribute::Traffic, Attribute::Priority];
 
-/// Which end of an attribute goes.
+/// End of an attribute's order that is evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Evicts {
-    /// The oldest, least, lowest.
+    /// Oldest, least or lowest.
     Lowest,
-    /// The newest, most, highest.
+    /// Newest, most or highest.
     Highest,
 }
 
-/// One step of a choice.
+/// Step of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Rank {
-    /// What is looked at.
+    /// Attribute to compare.
     pub attribute: Attribute,
-    /// Which end goes.
+    /// End that is evicted.
     pub evicts: Evicts,
 }
 
-/// What is known about an entry.
+/// Attributes of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
-    /// When it was inserted or last modified; any unit.
+    /// Time at which the entry was inserted or last modified, in any unit.
     pub modified: u64,
-    /// When a packet last matched it; any unit.
+    /// Time at which a packet last matched the entry, in any unit.
     pub used: u64,
-    /// Bytes that matched it.
+    /// Number of bytes that matched the entry.
     pub traffic: u64,
-    /// Its priority.
+    /// Priority of the entry.
     pub priority: u16,
 }
 
 impl Standing {
-    /// An attribute's value.
+    /// Returns the value of an attribute.
     pub fn of(&self, attribute: Attribute) -> u64 {
         match attribute {
             Attribute::Modified => self.modified,
@@ -63,14 +63,14 @@ impl Standing {
     }
 }
 
-/// How a switch chooses: by the first rank, among equals by the second, and so on; then the newest goes. Without ranks, that is the one that did not
-/// find room.
+/// Policy of a switch: compares by the first rank, among equals by the second, and so on; finally the newest entry is
+/// evicted. Without ranks, this is the entry that found no room.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Policy(pub Vec<Rank>);
 
 impl Policy {
-    /// Which of two goes first: `Less` if it is the one on the left.
+    /// Compares two entries by the order of eviction: `Less` if the left one is evicted first.
     pub fn first_to_go(&self, left: &Standing, right: &Standing) -> Ordering {
         let by = |rank: &Rank| {
             let order = left.of(rank.attribute).cmp(&right.of(rank.attribute));

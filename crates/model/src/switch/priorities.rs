@@ -1,38 +1,39 @@
-//! Which priorities the entries of a table have.
+//! Counts the priorities of a table's entries.
 use std::collections::BTreeMap;
 
-/// How many entries there are of each priority.
+/// Number of entries of each priority.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Priorities(BTreeMap<u16, u64>);
 
 impl Priorities {
-    /// Entries in all.
+    /// Returns the number of all entries.
     pub fn entries(&self) -> u64 {
         self.0.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Different priorities.
+    /// Returns the number of different priorities.
     pub fn different(&self) -> usize {
         self.0.len()
     }
 
-    /// How many there would be with one more.
+    /// Returns the number of different priorities after adding an entry of this priority.
     pub fn different_with(&self, priority: u16) -> usize {
         self.0.len() + usize::from(!self.0.contains_key(&priority))
     }
 
-    /// Entries that have to move for a new one: those of strictly lower priority. (Cheng 2015, equation 4.2, sums to the priority itself, against its
-    /// text, and against its own result that equal priorities move nothing.)
+    /// Returns the number of entries that have to shift for a new one: those of strictly lower priority. (Cheng 2015,
+    /// equation 4.2, sums up to the priority itself. This contradicts its text, and its own result that equal
+    /// priorities shift nothing.)
     pub fn below(&self, priority: u16) -> u64 {
         self.0.range(..priority).fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
-    /// There is one more.
+    /// Adds an entry.
     pub fn add(&mut self, priority: u16) {
         self.add_many(priority, 1);
     }
 
-    /// There are more.
+    /// Adds several entries of one priority.
     pub fn add_many(&mut self, priority: u16, entries: u64) {
         if entries > 0 {
             let count = self.0.entry(priority).or_default();
@@ -40,7 +41,7 @@ impl Priorities {
         }
     }
 
-    /// There is one less, if there was one.
+    /// Removes an entry of this priority, if there is one.
     pub fn remove(&mut self, priority: u16) {
         if let Some(count) = self.0.get_mut(&priority) {
             *count -= 1;

@@ -1,22 +1,23 @@
-//! What commands cost for the entries that are there, alone and in batches.
+//! Computes the cost of commands for each present entry, alone and in batches.
 use crate::ModelError;
 use crate::check::{at_least_one, domain, finite, not_negative};
 use serde::{Deserialize, Serialize};
 
-/// How many times cheaper a command is per entry in a batch of q commands than alone: `r0 + r1 q + r2 q²`, which is 1 for q = 1.
+/// Speed-up per entry of a command in a batch of q commands: `r0 + r1 q + r2 q²`, which is 1 for q = 1.
 ///
-/// Cheng (2015), equation 4.1, divides by this; its text fits the inverse. Here it is cost alone over cost in the batch, so that dividing is right.
+/// Cheng (2015), equation 4.1, divides by this; its text fits the inverse. Here it is the cost alone over the cost in
+/// the batch, so that dividing is right.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Speedup(pub [f64; 3]);
 
 impl Speedup {
-    /// Batches make nothing cheaper.
+    /// No speed-up by batches.
     pub const NONE: Speedup = Speedup([1.0, 0.0, 0.0]);
 
-    /// The speed-up in a batch of that many commands.
+    /// Returns the speed-up in a batch of `batch` commands.
     ///
     /// # Errors
-    /// It is not above 0 there: the fit does not reach that far.
+    /// The value is not above 0: the fit does not reach that far.
     pub fn at(self, batch: u32) -> Result<f64, ModelError> {
         for (name, value) in ["r0", "r1", "r2"].into_iter().zip(self.0) {
             finite(name, value)?;
@@ -31,23 +32,23 @@ impl Speedup {
     }
 }
 
-/// What a command costs for each entry that its table holds: P and R of Cheng (2015), table 4.1.
+/// Cost of a command for each entry that its table holds: P and R of Cheng (2015), table 4.1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Overhead {
-    /// Of a command alone, in seconds for each entry.
+    /// Cost of a single command, in seconds for each entry.
     pub per_entry_s: f64,
-    /// In batches.
+    /// Speed-up in batches.
     pub speedup: Speedup,
 }
 
 impl Overhead {
-    /// Nothing, as in tables that are hashes.
+    /// No cost, as in hash tables.
     pub const NONE: Overhead = Overhead { per_entry_s: 0.0, speedup: Speedup::NONE };
 
-    /// Seconds of one command of a batch, for all entries of the table.
+    /// Returns the cost of one command of a batch for all entries of the table, in seconds.
     ///
     /// # Errors
-    /// Negative cost, or a speed-up that is none.
+    /// A negative cost, or an invalid speed-up.
     pub fn of(&self, entries: u64, batch: Batch) -> Result<f64, ModelError> {
         not_negative("P", self.per_entry_s)?;
         Ok(self.per_entry_s / self.speedup.at(batch.counted()?)? * entries as f64)
@@ -57,17 +58,17 @@ impl Overhead {
 /// Commands that a switch handles together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
-    /// How many there are, q.
+    /// Number of commands, q.
     pub commands: u32,
-    /// How many the switch takes together at most, Q.
+    /// Most commands that the switch handles together, Q.
     pub most: u32,
 }
 
 impl Batch {
-    /// A command alone.
+    /// Batch of a single command.
     pub const ALONE: Batch = Batch { commands: 1, most: 1 };
 
-    /// How many count.
+    /// Returns the number of commands that counts for the speed-up.
     fn counted(self) -> Result<u32, ModelError> {
         Ok(at_least_one("q", self.commands)?.min(at_least_one("Q", self.most)?))
     }
