@@ -1,4 +1,4 @@
-//! docs/models.md has every model.
+//! Checks that docs/models.md describes every model.
 use weir_model::registry::models;
 
 #[test]

@@ -1,4 +1,5 @@
-//! What holds for every answer, whatever the parameters: never NaN, never negative, losses are shares, more delay for more packets.
+//! Checks properties that hold for all parameters: answers are never NaN or negative, losses are shares, more packets
+//! mean more delay.
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use weir_model::registry::{Outcome, find};
@@ -26,7 +27,7 @@ fn quantiles_rise(delay: &Distribution) -> Result<(), TestCaseError> {
     let mut before = 0.0;
     for p in [0.01, 0.3, 0.5, 0.9, 0.99, 0.9999] {
         let quantile = delay.quantile(p).unwrap();
-        // As precise as inversions are.
+        // The tolerance is the precision of inversions.
         prop_assert!(quantile.is_finite() && quantile >= before * (1.0 - 1e-4), "{p}: {quantile} after {before}");
         before = quantile;
     }
@@ -42,7 +43,7 @@ fn holds(state: &SteadyState) -> Result<(), TestCaseError> {
     quantiles_rise(&state.sojourn)
 }
 
-/// Numbers, or a typed error; what is no error of the parameters is said.
+/// Returns the answer, or none for an error that the parameters justify; other errors fail the test.
 fn answered(name: &str, given: &Value) -> Result<Option<Outcome>, TestCaseError> {
     let given: Map<String, Value> = given.as_object().cloned().unwrap_or_default();
     match find(name).unwrap().evaluate(&given) {
@@ -78,7 +79,7 @@ proptest! {
         let state = mg1k(offered / law.mean(), &law, places).unwrap();
         holds(&state)?;
         prop_assert!(state.number <= places as f64 + 1e-9);
-        // What is served is what was not lost.
+        // The packets served are those not lost.
         prop_assert!((state.utilisation - offered * (1.0 - state.loss)).abs() < 1e-9 * offered.max(1.0), "{state:?}");
     }
 
@@ -109,7 +110,7 @@ proptest! {
         let given = json!({"lam": lam, "p": p, "mu_s": mu_s, "mu_c": mu_c, "S": places});
         let jarschel = answered("jarschel", &given)?;
         if let (Some(open), Some(limited)) = (mahmood, jarschel) {
-            // A controller that loses packets keeps the others a shorter time.
+            // A controller that loses packets delays the others less.
             let t_ctrl = |outcome: &Outcome| outcome.get("T_ctrl").unwrap_or(0.0);
             prop_assert!(t_ctrl(&limited) <= t_ctrl(&open) * (1.0 + 1e-9));
         }
@@ -126,7 +127,7 @@ proptest! {
         let (a, b) = (Distribution::law(&a), Distribution::law(&b));
         let sum = Distribution::sum([&a, &b]);
         prop_assert!((sum.mean() / (a.mean() + b.mean()) - 1.0).abs() < 1e-12);
-        // What is small beside the mean keeps as many digits as the mean leaves it.
+        // A small variance keeps as many digits as the mean leaves.
         let sd = (a.variance() + b.variance()).sqrt();
         prop_assert!((sum.sd() - sd).abs() <= 1e-9 * (sd + sum.mean()), "{} {sd}", sum.sd());
         quantiles_rise(&sum)?;

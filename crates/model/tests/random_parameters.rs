@@ -1,10 +1,10 @@
-//! Models of switches and control paths answer any parameters with numbers that are some, or with a reason.
+//! Checks that models of switches and control paths answer any parameters with valid numbers or with a reason.
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use weir_model::ModelError;
 use weir_model::registry::{Outcome, find};
 
-/// Rates and times from tiny to huge, and what is no such thing.
+/// Draws rates and times from tiny to huge, and invalid values.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         8 => (-7.0..5.0f64).prop_map(|power| 10f64.powf(power)),
@@ -33,7 +33,8 @@ fn ask(name: &str, given: &Value) -> Result<Outcome, ModelError> {
     find(name).unwrap().evaluate(given.as_object().unwrap())
 }
 
-/// The registry refuses numbers that are none as NO_CONVERGENCE: only parameters beyond what numbers can be may come to that.
+/// Checks an answer. The registry refuses invalid results as NO_CONVERGENCE: only parameters near the limits of
+/// floating point may cause that.
 fn is_answer(name: &str, given: &Value) -> Result<(), TestCaseError> {
     match ask(name, given) {
         Ok(outcome) => {
@@ -110,7 +111,7 @@ proptest! {
         }
     }
 
-    /// Where models are at home nothing fails to converge, and more traffic never means less delay.
+    /// In a model's usual range every evaluation converges, and more traffic never means less delay.
     #[test]
     fn delays_grow_with_traffic(
         (p, load, scv) in (0.05..1.0f64, 0.05..0.9f64, 0.1..2.0f64),

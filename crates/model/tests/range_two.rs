@@ -1,4 +1,5 @@
-//! The forty cells of Ansell (2017), table 6.2, range two: what each model predicts for them, and what can be recovered of table 7.1.
+//! Evaluates models for the forty cells of Ansell (2017), table 6.2, range two, and checks the parts of table 7.1
+//! that can be recovered.
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use weir_model::ModelError;
@@ -7,13 +8,13 @@ use weir_model::registry::{Outcome, find};
 /// Means over the eight frame sizes of tables 4.1 and 4.3, in seconds.
 const SWITCH_S: f64 = 9.00875e-6;
 const PATH_S: f64 = 0.019_062_5;
-/// The three parts of the path by the controller: packet-in, controller, packet-out.
+/// Parts of the path through the controller: packet-in, controller, packet-out.
 const PARTS_S: [f64; 3] = [0.005_636_25, 0.007_49, 0.005_927_5];
-/// Shares of packets that ask the controller, and packets a second.
+/// Shares of packets that ask the controller, and rates in packets a second.
 const SHARES: [f64; 4] = [0.01, 0.04, 0.25, 0.5];
 const RATES: [f64; 10] = [20.0, 40.0, 60.0, 80.0, 100.0, 120.0, 140.0, 160.0, 180.0, 200.0];
 
-/// A model as it is compared: its name in the registry, and what it is asked with for a cell.
+/// Returns the registry's name of a model, and its parameters for a cell.
 fn asked(variant: &str, p: f64, lam: f64) -> (&'static str, Value) {
     let base = json!({"lam": lam, "p": p, "s_switch": SWITCH_S, "s_path": PATH_S});
     let rates = json!({"lam": lam, "p": p, "mu_s": 1.0 / SWITCH_S, "mu_c": 1.0 / PATH_S});
@@ -72,7 +73,8 @@ fn all_models_predict_what_the_reference_does() {
             Err(error) => assert_eq!(error.kind(), row.status, "{cell}"),
             Ok(outcome) => {
                 assert_eq!(row.status, "ok", "{cell}");
-                // As printed: six digits of times, four of losses, of which those below 1e-9 are rounding.
+                // Printed precision: six digits of times, four of losses, of which those below 1e-9 are rounding
+                // errors.
                 let (sojourn, loss) = (outcome.get("T").expect("a time"), outcome.get("loss").expect("a loss"));
                 let expected = row.sojourn_s.expect("a time");
                 assert!((sojourn / expected - 1.0).abs() < 1e-5, "{cell}: {sojourn}, expected {expected}");
@@ -88,9 +90,9 @@ fn all_models_predict_what_the_reference_does() {
     assert_eq!(checked, 400);
 }
 
-/// The thesis sums 35 differences for models without limit: 14.60791 / 0.417369 and 14.73515 / 0.4210042 are both 35. So the cells of
-/// p = 0.5 from 120 packets a second on have no steady state, and that of 100 has one: the controller serves between 50 and 60 a second,
-/// which is the whole path of 19 ms, not the controller's 7.5 ms alone.
+/// The thesis sums 35 differences for models without a limit: 14.60791 / 0.417369 and 14.73515 / 0.4210042 are both
+/// 35. So the cells of p = 0.5 from 120 packets a second on have no steady state, and that of 100 has one: the
+/// controller serves between 50 and 60 a second, which is the whole path of 19 ms, not the controller's 7.5 ms alone.
 #[test]
 fn models_without_limit_are_valid_in_35_cells() {
     let valid = |variant: &str| cells().filter(|(p, rate)| predicted(variant, *p, *rate).is_ok()).count();
@@ -105,7 +107,8 @@ fn models_without_limit_are_valid_in_35_cells() {
     assert_eq!(cells().filter(|(p, rate)| alone(*p, *rate)).count(), 40);
 }
 
-/// The thesis finds the models alike near 52 packets a second; its equation 7.2 as printed gives microseconds and cannot be what it used.
+/// The thesis finds that the models agree near 52 packets a second; its equation 7.2 as printed gives microseconds,
+/// so it was not used.
 #[test]
 fn base_model_and_mahmood_agree_at_52_a_second_and_equation_7_2_does_not() {
     for p in SHARES {
@@ -118,7 +121,8 @@ fn base_model_and_mahmood_agree_at_52_a_second_and_equation_7_2_does_not() {
     }
 }
 
-/// Packets that may miss again and again would take seconds in valid cells: differences whose sum is 14.6 leave no room for that.
+/// If packets could miss repeatedly, they would take seconds in valid cells, which differences with a sum of 14.6
+/// exclude.
 #[test]
 fn the_geometric_reading_of_jarschel_does_not_fit_the_table() {
     let t = |variant: &str, rate| predicted(variant, 0.5, rate).unwrap().get("T").unwrap();

@@ -1,15 +1,16 @@
-//! Every model against vectors that were computed elsewhere.
+//! Compares every model with reference values computed elsewhere.
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::Path;
 use weir_model::ModelError;
 use weir_model::registry::{Outcome, find};
 
-/// Values that are both this small are alike.
+/// Magnitude below which two values count as equal.
 const SMALL: f64 = 1e-10;
 
-/// Rows whose value was inverted with too few terms: case, metric, value. That of dev-031, whose law is uniform, comes from the renewal
-/// equation of the waiting time, F(t) = 1 - rho + rho * (excess density * F)(t), solved in steps of 40, 20 and 10 us and extrapolated.
+/// Rows whose reference value was inverted with too few terms: case, metric, correct value. That of dev-031, whose
+/// law is uniform, comes from the renewal equation of the waiting time, F(t) = 1 - rho + rho * (excess density *
+/// F)(t), solved in steps of 40, 20 and 10 us and extrapolated.
 const CORRECTED: [(&str, &str, f64); 1] = [("dev-031", "p95", 0.042_725_162_7)];
 
 #[derive(Deserialize)]
@@ -23,7 +24,7 @@ struct Row {
     expect_error: String,
 }
 
-/// The rows of one case come one after the other: they are evaluated once.
+/// Case with its answer: the rows of a case are adjacent, so it is evaluated once.
 #[derive(Default)]
 struct Case {
     id: String,
@@ -42,7 +43,7 @@ impl Case {
     }
 }
 
-/// What is wrong with the model's answer to a row.
+/// Returns the problem of the model's answer to a row, if there is one.
 fn problem(row: &Row, answer: &Result<Outcome, ModelError>) -> Option<String> {
     if row.metric == "error" {
         return match answer {
