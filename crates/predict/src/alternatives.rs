@@ -1,19 +1,19 @@
-//! What other models say of a scenario of one switch with timing and its controller.
+//! Evaluates other models for scenarios with one timed switch and its controller.
 use crate::answer::{Alternative, AlternativeAnswer, FlowAnswer};
 use crate::{PredictError, Settings};
 use serde_json::{Map, Value, json};
 use weir_model::registry;
 use weir_scenario::{ControlPath, ControllerTiming, Scenario, ServiceTime, SwitchTiming, TrafficKind};
 
-/// Models that can be asked, in the order of their appearance.
+/// Models that can be evaluated, in the order of their output.
 const MODELS: [&str; 9] = ["mm1", "base_mm1", "base_mm1k", "mg1", "jarschel", "mahmood", "goto", "lcs", "sdn4q"];
 
-/// Names of the models that `all` stands for.
+/// Returns the names of the models that `all` stands for.
 pub fn models() -> impl Iterator<Item = &'static str> {
     MODELS.into_iter().filter(|name| registry::find(name).is_ok())
 }
 
-/// What the models that were asked for say.
+/// Returns the answers of the requested models.
 pub(crate) fn answers(
     scenario: &Scenario,
     settings: &Settings,
@@ -57,15 +57,15 @@ fn evaluate(name: &str, parameters: Map<String, Value>) -> AlternativeAnswer {
     }
 }
 
-/// The one switch that they are asked about.
+/// Parameters of the single timed switch.
 struct Asked<'a> {
     timing: &'a SwitchTiming,
     controller: &'a ControllerTiming,
-    /// Packets a second, all flows together.
+    /// Rate of all flows together, in packets a second.
     rate: f64,
-    /// Share of them that asks the controller.
+    /// Share of the packets that ask the controller.
     share: f64,
-    /// Mean length.
+    /// Mean packet length, in bytes.
     bytes: f64,
 }
 
@@ -90,7 +90,7 @@ fn asked<'a>(scenario: &'a Scenario, flows: &[FlowAnswer]) -> Result<Asked<'a>, 
 }
 
 impl Asked<'_> {
-    /// Its parameters for a model.
+    /// Returns the parameters for a model as JSON, or the reason why it does not apply.
     fn parameters(&self, name: &str) -> Result<Map<String, Value>, String> {
         let (lam, p) = (self.rate, self.share);
         let data = || self.mean(self.timing.data.as_ref(), "data");
@@ -151,7 +151,7 @@ impl Asked<'_> {
         if mean > 0.0 { Ok(mean) } else { Err(format!("it needs `{what}` to take time")) }
     }
 
-    /// Mean time of the whole control path.
+    /// Returns the mean time of the whole control path, in seconds.
     fn path(&self) -> Result<f64, String> {
         let mean = |service: &Option<ServiceTime>| service.as_ref().map_or(0.0, |service| service.mean_s(self.bytes));
         let path = match &self.timing.control {
@@ -173,7 +173,7 @@ impl Asked<'_> {
             .ok_or_else(|| "it needs a `buffer` of the controller or of the control path".into())
     }
 
-    /// A law as models have it, of packets of the mean length.
+    /// Returns a service law as models expect it, for packets of the mean length.
     fn law(&self, service: Option<&ServiceTime>, what: &str) -> Result<Value, String> {
         let mean = self.mean(service, what)?;
         Ok(match service {

@@ -1,200 +1,202 @@
-//! What a prediction says.
+//! Defines the output of a prediction.
 use serde::Serialize;
 use weir_model::{Distribution, ModelError, Warning};
 
-/// A scenario's prediction.
+/// Prediction for a scenario.
 #[derive(Debug, Clone, Serialize)]
 pub struct Prediction {
-    /// The scenario's name.
+    /// Name of the scenario.
     pub scenario: String,
-    /// Traffic, in the file's order of start; streams after it.
+    /// Traffic in the scenario's order, which is that of starts, followed by streams.
     pub flows: Vec<FlowAnswer>,
-    /// Devices that have something to do, the busiest first.
+    /// Devices with load, the busiest first.
     pub devices: Vec<DeviceAnswer>,
-    /// Which formulas stand for which switch, and why.
+    /// Models used for the switches, with reasons.
     pub models: Vec<ModelChoice>,
-    /// The device that would be full first if all traffic grew alike; none if there is no traffic.
+    /// Device that would saturate first if all traffic grew in proportion; none without traffic.
     pub bottleneck: Option<String>,
-    /// What was assumed that the scenario does not say.
+    /// Assumptions about what the scenario leaves open.
     pub assumptions: Vec<String>,
-    /// Why to trust the answers less.
+    /// Reasons to trust the answers less.
     pub warnings: Vec<Warning>,
-    /// Whole-network answers of other models, where they were asked for.
+    /// Whole-network answers of other models, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<Alternative>,
 }
 
-/// What became of a flow or a device.
+/// Status of a flow or a device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Status {
-    /// It has an answer.
+    /// Steady state with an answer.
     Ok,
-    /// A queue without limit gets as much as it can serve, or more.
+    /// An unlimited queue gets as much as it can serve, or more.
     Unstable,
-    /// TCP keeps it full: there is an answer.
+    /// TCP keeps the queue full; there is an answer.
     Full,
-    /// The hosts are not to reach each other: nothing is delivered.
+    /// The hosts must not reach each other: nothing is delivered.
     Isolated,
-    /// No way leads there, or a switch on it forwards nothing.
+    /// No path leads there, or a switch on it forwards nothing.
     NoPath,
 }
 
-/// Delays, in seconds.
+/// Delays in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Delays {
-    /// Mean.
+    /// Mean of the delay.
     pub mean_s: f64,
-    /// Half of the packets take no longer.
+    /// Median of the delay.
     pub p50_s: f64,
-    /// 95 of 100 packets take no longer.
+    /// 95th percentile of the delay.
     pub p95_s: f64,
-    /// 99 of 100 packets take no longer.
+    /// 99th percentile of the delay.
     pub p99_s: f64,
 }
 
 impl Delays {
-    /// Of a distribution.
+    /// Computes mean and percentiles of a distribution.
     pub(crate) fn of(delay: &Distribution) -> Result<Delays, ModelError> {
         let [p50_s, p95_s, p99_s] = delay.quantiles([0.5, 0.95, 0.99])?;
         Ok(Delays { mean_s: delay.mean(), p50_s, p95_s, p99_s })
     }
 }
 
-/// A flow's prediction.
+/// Prediction for a flow.
 #[derive(Debug, Clone, Serialize)]
 pub struct FlowAnswer {
-    /// Its place in the scenario's traffic; none for streams.
+    /// Index in the scenario's traffic; none for streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<usize>,
-    /// `ping`, `tcp`, `udp` or `stream`.
+    /// Kind: `ping`, `tcp`, `udp` or `stream`.
     pub kind: &'static str,
-    /// Of packets by rule: their places among the scenario's streams.
+    /// For streams: their indices in the scenario's streams.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<usize>,
-    /// Of packets by rule: what they meet with as much of the port as others leave, where `delay` and `loss` are with no more than is guaranteed.
+    /// For streams: delay and loss with the rate that others leave of the port, whereas `delay` and `loss` assume the
+    /// guaranteed rate only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,
-    /// Where it begins.
+    /// Name of the sender.
     pub from: String,
-    /// Where it ends.
+    /// Name of the receiver.
     pub to: String,
-    /// Whether there is an answer.
+    /// Status of the answer.
     pub status: Status,
-    /// Packets a second that are sent.
+    /// Sending rate, in packets a second.
     pub packets_per_s: f64,
-    /// Delay from being sent to being received; of pings, there and back.
+    /// Delay from sending to receiving; for pings, the round trip.
     pub delay: Option<Delays>,
-    /// The same of packets that no switch asks the controller about, if there are others.
+    /// Delay of packets that no switch asks the controller about, if there are others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Delays>,
-    /// The same of packets about which switches ask the controller.
+    /// Delay of packets that switches ask the controller about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<Delays>,
-    /// Share of the packets that ask the controller, where some do: those that begin a flow, and those that come before its entry is there.
+    /// Share of the packets that ask the controller, if any do: those that begin a flow, and those that arrive before
+    /// its entry is installed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asks: Option<f64>,
-    /// Share of the packets that is lost.
+    /// Share of the packets that are lost.
     pub loss: Option<f64>,
-    /// Bits of payload a second that arrive, of TCP.
+    /// Rate of payload that arrives, in bits a second; for TCP only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput_bps: Option<f64>,
-    /// Where it waits longest, or what is full.
+    /// Device at which packets wait longest, or which is full.
     pub bottleneck: Option<String>,
-    /// What to know about the answer, or why there is none.
+    /// Remarks about the answer, or the reason why there is none.
     pub notes: Vec<String>,
-    /// Delays as a distribution, for charts.
+    /// Distribution of the delays, for charts.
     #[serde(skip)]
     pub distribution: Option<Distribution>,
 }
 
-/// What packets by rule meet beside others.
+/// Result of a stream with the rate that others leave.
 #[derive(Debug, Clone, Serialize)]
 pub struct Expected {
-    /// What the others leave of the port, in bits per second, and at least what is guaranteed.
+    /// Rate that others leave of the port, in bit/s, at least the guaranteed one.
     pub rate_bps: u64,
-    /// Delay to the start of transmission.
+    /// Delay until the start of transmission.
     pub delay: Delays,
-    /// Share of the packets that is lost.
+    /// Share of the packets that are lost.
     pub loss: f64,
-    /// Delays as a distribution, for charts.
+    /// Distribution of the delays, for charts.
     #[serde(skip)]
     pub distribution: Distribution,
 }
 
-/// A device's prediction, in the busiest part of the scenario's time.
+/// Prediction for a device, in the phase with its highest load.
 #[derive(Debug, Clone, Serialize)]
 pub struct DeviceAnswer {
-    /// Its name, such as `s1 data path`.
+    /// Name of the device, such as `s1 data path`.
     pub device: String,
-    /// Whether there is an answer.
+    /// Status of the answer.
     pub status: Status,
-    /// Packets a second that come.
+    /// Arrival rate, in packets a second.
     pub packets_per_s: f64,
-    /// Share of the time in which it serves; of unstable ones, what comes over what can be served.
+    /// Share of the time in which the device serves; for unstable ones, offered load over capacity.
     pub utilisation: f64,
-    /// Delay from coming to leaving.
+    /// Delay from arrival to departure.
     pub delay: Option<Delays>,
     /// Share of the packets that find no place.
     pub loss: Option<f64>,
-    /// The formula.
+    /// Name of the formula used.
     pub model: String,
-    /// What to change, if it is unstable.
+    /// Advice how to make an unstable device stable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
 
-/// Which formulas stand for a switch.
+/// Model used for some switches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelChoice {
-    /// The switches, by name.
+    /// Names of the switches.
     pub switches: Vec<String>,
-    /// The model: `sdn4q`, `lcs`, `mg1`, `native`.
+    /// Name of the model: `sdn4q`, `lcs`, `mg1`, `native`.
     pub model: &'static str,
-    /// Why this one.
+    /// Reason for this model.
     pub why: String,
-    /// Under which conditions it holds.
+    /// Conditions under which the model is valid.
     pub validity: String,
 }
 
-/// Another model's answer for the whole network.
+/// Answer of another model for the whole network.
 #[derive(Debug, Clone, Serialize)]
 pub struct Alternative {
-    /// The model.
+    /// Name of the model.
     pub model: String,
-    /// Its answer, or why there is none.
+    /// Numbers, or the reason why there are none.
     #[serde(flatten)]
     pub answer: AlternativeAnswer,
 }
 
-/// What another model says of the mean packet at the switch and its controller.
+/// Answer of another model for the mean packet at the switch and its controller.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum AlternativeAnswer {
-    /// An answer.
+    /// Numbers of the model.
     Numbers {
-        /// Mean time at the switch, the controller included.
+        /// Mean time at the switch, including the controller, in seconds.
         mean_s: f64,
-        /// Half of the packets take no longer, if the model tells.
+        /// Median in seconds, if the model gives it.
         p50_s: Option<f64>,
-        /// 95 of 100.
+        /// 95th percentile in seconds, if the model gives it.
         p95_s: Option<f64>,
-        /// 99 of 100.
+        /// 99th percentile in seconds, if the model gives it.
         p99_s: Option<f64>,
-        /// Share of the packets that is lost.
+        /// Share of the packets that are lost.
         loss: Option<f64>,
     },
-    /// None, with the reason.
+    /// No answer, with the reason.
     None {
-        /// `DOMAIN`, `UNSTABLE`, `NO_CONVERGENCE` or `NOT_COVERED`.
+        /// Kind of the reason: `DOMAIN`, `UNSTABLE`, `NO_CONVERGENCE` or `NOT_COVERED`.
         status: &'static str,
-        /// In words.
+        /// Reason in words.
         reason: String,
     },
 }
 
 impl Prediction {
-    /// How many flows and devices have no steady state.
+    /// Returns the number of flows and devices without a steady state.
     pub fn unstable(&self) -> usize {
         let flows = self.flows.iter().filter(|flow| flow.status == Status::Unstable).count();
         flows + self.devices.iter().filter(|device| device.status == Status::Unstable).count()

@@ -1,21 +1,21 @@
-//! How uneven arrivals are: the squared coefficient of variation (SCV) of the times between packets.
+//! Computes the irregularity of arrivals: the squared coefficient of variation (SCV) of the times between packets.
 use weir_traffic::{Arrival, Mmpp, Offered, OnOff, ParetoOnOff};
 
-/// The SCV of what a source offers, and what to know about it.
+/// SCV of a source's packets, with a possible doubt.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Unevenness {
     pub(crate) scv: f64,
-    /// Why formulas that know only the SCV are not to be trusted.
+    /// Reason not to trust formulas that know only the SCV.
     pub(crate) doubt: Option<&'static str>,
 }
 
-/// More than this is taken as this: beyond, formulas say nothing.
+/// Largest SCV; larger ones count as this, because formulas are useless beyond it.
 const MOST_SCV: f64 = 1e4;
 const BURSTS: &str = "its bursts are longer than the times between packets tell: formulas know these times only, delays in bursts come out too small";
 const HEAVY: &str =
     "its trains and pauses have tails so heavy that no formula here covers it: delays come out far too small";
 
-/// Of what a source offers.
+/// Returns the SCV of a source's packets.
 pub(crate) fn unevenness(offered: &Offered) -> Unevenness {
     let plain = |scv: f64| Unevenness { scv: capped(scv), doubt: None };
     let doubted = |scv: f64, doubt| Unevenness { scv: capped(scv), doubt: Some(doubt) };
@@ -57,8 +57,8 @@ fn sample_scv(times: &[f64]) -> f64 {
     if mean > 0.0 { variance / (mean * mean) } else { 1.0 }
 }
 
-/// Of a Markov modulated Poisson process: the times between packets are of phase type, E[X^n] = n! a (L - Q)^-n 1, a the shares in which
-/// packets leave the states (Fischer and Meier-Hellstern, 1993).
+/// Returns the SCV of a Markov modulated Poisson process. The times between packets are of phase type, E[X^n] = n! a
+/// (L - Q)^-n 1, with a the shares in which packets leave the states (Fischer and Meier-Hellstern, 1993).
 fn modulated(process: &Mmpp, per_second: f64) -> f64 {
     let n = process.rates.len();
     let Ok(shares) = process.shares() else { return 1.0 };
@@ -83,7 +83,7 @@ fn modulated(process: &Mmpp, per_second: f64) -> f64 {
     2.0 * moment(&second) / moment(&first).powi(2) - 1.0
 }
 
-/// Solves `matrix x = right`; the matrix is an M-matrix, so that no pivots are looked for.
+/// Solves `matrix x = right` without pivoting, because the matrix is an M-matrix.
 fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     let n = right.len();
     for pivot in 0..n {
@@ -107,7 +107,8 @@ fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     right.iter().all(|x| x.is_finite()).then_some(right)
 }
 
-/// Of trains with pauses: within a train one packet like the other, and once in a train's length a pause.
+/// Returns the SCV of trains with Pareto-distributed pauses: regular packets within a train, and a pause after each
+/// train.
 fn trains(spec: &ParetoOnOff, per_second: f64) -> f64 {
     if spec.shape <= 2.0 {
         return MOST_SCV;
@@ -117,12 +118,12 @@ fn trains(spec: &ParetoOnOff, per_second: f64) -> f64 {
     with_pauses(OnOff { on_s: spec.on_s, off_s: spec.off_s }, square, per_second)
 }
 
-/// The same where pauses are all alike.
+/// Returns the SCV of trains with constant pauses.
 fn alike(spec: &OnOff, per_second: f64) -> f64 {
     with_pauses(*spec, spec.off_s.powi(2), per_second)
 }
 
-/// Of trains with pauses whose lengths have this mean square.
+/// Returns the SCV of trains with pauses of the mean square `square`.
 fn with_pauses(OnOff { on_s, off_s }: OnOff, square: f64, per_second: f64) -> f64 {
     let between = on_s / (on_s + off_s) / per_second;
     let packets = (on_s / between).max(1.0);

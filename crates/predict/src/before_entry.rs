@@ -1,5 +1,6 @@
-//! Packets of a flow that come before its entry is there: they ask the controller, too, which makes it slower, so that more of them come. Where the two
-//! meet is looked for from below: with first packets alone, then with those that come while these are under way, until nothing moves.
+//! Solves networks in which packets of a flow arrive before its entry is installed. They ask the controller, too,
+//! which makes it slower, so that more of them arrive. The fixed point is approached from below: starting with first
+//! packets only, the share is increased until it no longer changes.
 use crate::PredictError;
 use crate::network::{Flow, Network, Place, Step, Visit};
 use crate::station::Solved;
@@ -7,12 +8,12 @@ use std::collections::BTreeMap;
 use weir_model::mechanism::Flows;
 use weir_model::{Distribution, Law, ModelError, Warning};
 
-/// Rounds after which shares that still grow are given up.
+/// Most rounds before the iteration is given up.
 const MOST_ROUNDS: u32 = 500;
-/// A share that grows by less than this part of itself rests.
+/// Relative change of a share below which it counts as constant.
 const REST: f64 = 1e-7;
 
-/// Solves the network with flows that ask as much as they have to. The warning says that a worse state is possible, too.
+/// Solves the network with the shares of packets that ask. The warning says that a worse steady state is possible.
 pub(crate) fn solve(
     network: &mut Network<'_>,
     flows: &mut [Flow],
@@ -45,8 +46,9 @@ pub(crate) fn solve(
     Err(PredictError::at("the network", ModelError::NoConvergence { what, rounds: MOST_ROUNDS }))
 }
 
-/// Packets that ask come in groups, a flow's first with those that come while it is under way: they wait for each other at the first queue that takes time, as
-/// groups of a geometric number do that come at once (M\[X\]/G/1: Gross and Harris, Fundamentals of Queueing Theory, 1998, 5.1.9).
+/// Adds the waiting of packets that ask in groups: a flow's first packet, and those that arrive while it is in
+/// progress. They wait for each other at the first queue that takes time, like groups of geometric size that arrive
+/// at once (M\[X\]/G/1: Gross and Harris, Fundamentals of Queueing Theory, 1998, 5.1.9).
 fn in_groups(
     network: &Network<'_>,
     flows: &[Flow],
@@ -57,7 +59,7 @@ fn in_groups(
     for flow in flows {
         let (Some(of), Some((way, _))) = (flow.flows, flow.first_ask()) else { continue };
         let Some(visit) = way.iter().find(takes_time) else { continue };
-        // of all that asks, what is not a flow's first
+        // Rate of asking packets that are not the first of their flow.
         *followers.entry(visit.station).or_default() += flow.rate * (flow.asks - 1.0 / of.packets).max(0.0);
     }
     for (station, rate) in followers {
@@ -67,7 +69,7 @@ fn in_groups(
         if share <= 0.0 || own.utilisation >= 1.0 {
             continue;
         }
-        // a follower waits for those of its group before it, of which there is one more for each that came
+        // A packet waits for those before it in its group, whose number is geometric.
         let waits = Distribution::exponential(service / ((1.0 - share) * (1.0 - own.utilisation)))?;
         let more = Distribution::mixture(&[(1.0 - share, Distribution::zero()), (share, waits)])?;
         own.waiting = [0, 1].map(|class| Distribution::sum([&own.waiting[class], &more]));
@@ -76,7 +78,8 @@ fn in_groups(
     Ok(solved)
 }
 
-/// Share of a flow's packets that ask at the first switch that asks: all of them where nothing there has a steady state.
+/// Returns the share of a flow's packets that ask at the first switch that asks; 1 if a queue on the way has no
+/// steady state.
 fn asking(
     network: &Network<'_>,
     solved: &[Option<Solved>],
@@ -95,11 +98,11 @@ fn asking(
     flows.asking(&set_up, (1.0 - arrives).clamp(0.0, 1.0))
 }
 
-/// The station that would get more than it serves if all packets asked, if there is one.
+/// Returns the station that would be overloaded if all packets asked, if there is one.
 fn overloaded(network: &mut Network<'_>, flows: &mut [Flow]) -> Option<usize> {
     let known = |flow: &&mut Flow| flow.flows.is_some();
     flows.iter_mut().filter(known).for_each(|flow| flow.asks = 1.0);
-    // Where it does not settle, the last round tells enough.
+    // If the iteration does not converge, its last round is sufficient.
     let _ = network.solve(flows);
     for flow in flows.iter_mut() {
         flow.asks = flow.flows.map_or(flow.asks, |of| 1.0 / of.packets);
@@ -118,7 +121,7 @@ fn metastable(station: &str) -> Warning {
 }
 
 impl Flow {
-    /// What packets pass that ask at the first switch that asks, and the time beside that.
+    /// Returns the visits of packets that ask at the first switch that asks, and their constant delay in seconds.
     fn first_ask(&self) -> Option<(&[Visit], f64)> {
         self.steps.iter().find_map(|step| match step {
             Step::Ask { way, delay_s, .. } => Some((&way[..], *delay_s)),

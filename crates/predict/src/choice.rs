@@ -1,8 +1,8 @@
-//! Which formulas stand for which switch, and why.
+//! Reports which model is used for which switch, and why.
 use crate::ModelChoice;
 use weir_scenario::{ControlPath, Gate, Returns, Scenario, Switch, SwitchTiming, TrafficKind};
 
-/// The models of all switches, those of one model together.
+/// Returns the models of all switches; switches with equal choices share an element.
 pub(crate) fn choices(scenario: &Scenario) -> Vec<ModelChoice> {
     let asks =
         scenario.traffic.iter().any(|item| matches!(item.kind, TrafficKind::Udp { new_flows, .. } if new_flows > 0.0));
@@ -46,7 +46,7 @@ fn choice(scenario: &Scenario, switch: &Switch, asks: bool) -> (&'static str, St
     (model, why.into(), format!("{validity}{}", beside(timing)))
 }
 
-/// What else is approximate.
+/// Returns further approximations of the switch's model.
 fn beside(timing: &SwitchTiming) -> String {
     let mut more = String::new();
     if !timing.write.is_zero() {

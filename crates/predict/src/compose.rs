@@ -1,4 +1,4 @@
-//! From a scenario to its prediction: phase by phase, then flow by flow and device by device.
+//! Computes the prediction of a scenario: phase by phase, then flow by flow and device by device.
 use crate::answer::Prediction;
 use crate::devices::Devices;
 use crate::graph::{Graph, Hop};
@@ -13,10 +13,11 @@ use weir_model::mechanism::Transfer;
 use weir_model::{Law, Warning};
 use weir_scenario::{Scenario, TrafficKind, native};
 
-/// A scenario's prediction.
+/// Predicts a scenario.
 ///
 /// # Errors
-/// A device is none that formulas are about, or a model of another name was asked for. What has no steady state is no error but a status.
+/// A device has parameters outside the formulas' domain, or an unknown model was requested. A queue without a steady
+/// state is no error but a status.
 pub fn predict(scenario: &Scenario, settings: &Settings) -> Result<Prediction, PredictError> {
     let graph = Graph::of(scenario);
     let (phases, apart) = phases(&scenario.traffic);
@@ -91,7 +92,7 @@ fn assumptions(scenario: &Scenario, settings: &Settings) -> Vec<String> {
     all
 }
 
-/// Solves one phase: TCP first, which takes what the others leave, then everything together.
+/// Solves one phase: first TCP, which takes what others leave, then everything together.
 fn solve(
     scenario: &Scenario,
     graph: &Graph,
@@ -103,7 +104,7 @@ fn solve(
     let mut network = Network::new(scenario, graph, settings);
     let mut flows: Vec<Flow> = Vec::new();
     let mut connections: Vec<Connection> = Vec::new();
-    // By item: its flows there and back.
+    // Index of each item, with the indices of its flows in both directions.
     let mut of_item: Vec<(usize, Vec<usize>)> = Vec::new();
     for at in &phase.items {
         let item = &items[*at];
@@ -170,7 +171,7 @@ fn solve(
     Ok(warning)
 }
 
-/// Why a connection gets less than there is.
+/// Returns the reason why a connection gets less than the available rate, if it does.
 fn waits(transfer: &Transfer, duration: Duration) -> Option<String> {
     let Transfer { timeouts, lost, .. } = transfer;
     if transfer.payload_bytes == 0.0 {

@@ -1,10 +1,10 @@
-//! What a scenario's packets will meet, answered by formulas in a moment: delays, losses and utilisations by flow and by device, which
-//! formula was used and why, and when not to trust it.
+//! Predicts a scenario's delays, losses and utilisations by formulas, for each flow and each device, with the formula
+//! used, the reason for it, and its limits.
 //!
-//! A scenario becomes a network of queues: lines, data paths, agents, the controller. Flows go the shortest way; what each queue gets follows from
-//! what those before it let through (`network`), each is solved by the formula that its arrivals, services and places ask for (`station`), and a
-//! flow's delay is the sum of what it meets, as a distribution (`way`). Queues without a steady state are told by name; the rest is still
-//! answered.
+//! A scenario becomes a network of queues: lines, data paths, agents, the controller. Flows take the shortest route.
+//! The load of each queue follows from what the queues before it pass on (`network`). Each queue is solved by the
+//! formula for its arrivals, services and places (`station`). A flow's delay is the sum of the parts on its route, as
+//! a distribution (`way`). Queues without a steady state are named, and the rest is still answered.
 mod alternatives;
 mod answer;
 mod arrivals;
@@ -38,15 +38,15 @@ use weir_model::ModelError;
 use weir_scenario::native;
 use weir_units::Bps;
 
-/// What a scenario leaves open and a prediction has to know.
+/// Values that a prediction needs and a scenario leaves open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Rate of links for which the scenario has none.
     pub link_rate: Bps,
-    /// How long a thread that sleeps takes to wake up for a packet: of a switch that the scenario says nothing of, of a host, of whoever holds the
-    /// packets of a link with a delay. None by themselves; live, tens of microseconds.
+    /// Time that a sleeping thread takes to wake up for a packet: of a switch without timing, of a host, and of the
+    /// thread that delays a link's packets. Zero by default; tens of microseconds in live runs.
     pub wake_up: Duration,
-    /// Other models that are asked, too, by name.
+    /// Names of other models to evaluate.
     pub models: Vec<String>,
 }
 
@@ -56,23 +56,23 @@ impl Default for Settings {
     }
 }
 
-/// Why there is no prediction at all.
+/// Reason why a scenario cannot be predicted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PredictError {
-    /// A device is none that formulas are about.
+    /// A device has parameters outside the formulas' domain.
     #[error("{device}: {error}")]
     Model {
-        /// Its name.
+        /// Name of the device.
         device: String,
-        /// Why.
+        /// Error of the formula.
         error: ModelError,
     },
-    /// A model of another name was asked for.
+    /// An unknown model was requested.
     #[error("--model: found {found}, expected all or one of {expected}")]
     UnknownModel {
-        /// What was found.
+        /// Name that was requested.
         found: String,
-        /// The names that there are.
+        /// Names of all models.
         expected: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What packets come through that ask the controller.
+//! Builds the steps of packets that ask the controller.
 use super::{Network, Place, Step, Visit};
 use crate::sizes::Work;
 use weir_model::{Law, ModelError};

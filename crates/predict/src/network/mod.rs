@@ -1,5 +1,5 @@
-//! A scenario as a network of queues, and its solution: rates, losses and how uneven flows are, station by station until nothing moves
-//! (decomposition after Whitt, The queueing network analyzer, 1983).
+//! Represents a scenario as a network of queues, and solves it: rates, losses and irregularity of flows are passed
+//! from station to station until nothing changes (decomposition after Whitt, The queueing network analyzer, 1983).
 mod control;
 mod solve;
 
@@ -16,77 +16,78 @@ use weir_model::mechanism::Flows;
 use weir_model::{Law, ModelError};
 use weir_scenario::{Gate, Install, Returns, Scenario, SwitchTiming, native};
 
-/// A queue's place in the network.
+/// Location of a queue in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
-    /// A line, by its number.
+    /// Line with this index.
     Line(usize),
-    /// A switch's data path.
+    /// Data path of a switch.
     Data(usize),
-    /// What makes its packet-ins.
+    /// Agent of a switch that creates packet-ins.
     PacketIn(usize),
-    /// What carries out packet-outs and flow-mods.
+    /// Agent of a switch that carries out packet-outs and flow-mods.
     PacketOut(usize),
-    /// Both in one.
+    /// Single processor for both agents of a switch.
     Agents(usize),
-    /// The bottleneck of a control path as measured.
+    /// Bottleneck of a measured control path.
     Control(usize),
-    /// The controller.
+    /// Queue of the controller.
     Controller,
-    /// What a virtual switch has of an output: switch, virtual switch, port.
+    /// Share of an output that a virtual switch has: switch, virtual switch, port.
     Output(usize, usize, u32),
-    /// What lets a switch's packets out in groups: 0 in front of the data path, 1 behind.
+    /// Gate that releases a switch's packets in groups: 0 before the data path, 1 behind it.
     Gate(usize, u8),
 }
 
-/// A flow's visit to a queue.
+/// Visit of a flow to a queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Visit {
     pub(crate) station: usize,
-    /// The whole service, as the queue sees it.
+    /// Whole service time, as the queue sees it.
     pub(crate) service: Timed,
-    /// What of it does not depend on the packet's length; of a line, what jitter adds to the delay.
+    /// Part of the service that does not depend on the packet's length; for a line, the jitter of its delay.
     pub(crate) fixed: Option<Law>,
     pub(crate) per_byte_s: f64,
-    /// What comes after the service.
+    /// Constant delay after the service, in seconds.
     pub(crate) delay_s: f64,
     pub(crate) first: bool,
-    /// Threads that have to wake up for it.
+    /// Threads that have to wake up for the packet.
     pub(crate) wakes: Wakes,
 }
 
-/// What a flow comes through.
+/// Step on a flow's route.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    /// A queue.
+    /// Visit to a queue.
     Visit(Visit),
-    /// A switch that asks the controller about packets that begin a flow.
+    /// Request to the controller by a switch, for the packets that ask.
     Ask {
-        /// Packet-in agent, controller, packet-out agent, or what stands for all.
+        /// Visits to packet-in agent, controller and packet-out agent, or to the station that represents all of them.
         way: Vec<Visit>,
-        /// The data path again.
+        /// Second visit to the data path.
         back: Option<Visit>,
-        /// Time beside that.
+        /// Constant delay besides the visits, in seconds.
         delay_s: f64,
-        /// The data path, which a flow-mod seizes, and for how long.
+        /// Data path that a flow-mod seizes, and for how long in seconds.
         seizes: Option<(usize, f64)>,
     },
 }
 
-/// A one-way flow of packets.
+/// Unidirectional flow of packets.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
     pub(crate) steps: Rc<Vec<Step>>,
     pub(crate) rate: f64,
     pub(crate) scv: f64,
     pub(crate) lengths: Law,
-    /// Share of the packets that ask the controller: those that begin a flow, or all that come before an entry is there.
+    /// Share of the packets that ask the controller: those that begin a flow, or all that arrive before an entry is
+    /// installed.
     pub(crate) asks: f64,
-    /// Flows that its packets are of, if it is known.
+    /// Flows to which the packets belong, if known.
     pub(crate) flows: Option<Flows>,
 }
 
-/// Queues by place, made when a flow comes to them first.
+/// Queues by place, created when the first flow visits them.
 pub(crate) struct Network<'a> {
     scenario: &'a Scenario,
     graph: &'a Graph,
@@ -94,7 +95,7 @@ pub(crate) struct Network<'a> {
     pub(crate) stations: Vec<Station>,
     pub(crate) places: Vec<Place>,
     known: HashMap<Place, usize>,
-    /// Inputs from which packets come to outputs of virtual switches.
+    /// Inputs from which packets go to a virtual switch's output, by station.
     inputs: HashSet<(usize, u32)>,
 }
 
@@ -111,7 +112,7 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// The number of the queue at a place.
+    /// Returns the index of the queue at a place, and creates it if needed.
     fn station(&mut self, place: Place, name: impl FnOnce() -> String, places: Option<u32>) -> usize {
         *self.known.entry(place).or_insert_with(|| {
             self.stations.push(Station::new(name(), places.map(|places| places as usize)));
@@ -124,7 +125,7 @@ impl<'a> Network<'a> {
         self.known.get(&place).copied()
     }
 
-    /// What packets of these lengths come through on their way.
+    /// Returns the steps of packets with these lengths on a route.
     pub(crate) fn steps(&mut self, route: &[Hop], lengths: &Law, new_flows: f64) -> Result<Vec<Step>, ModelError> {
         let mut steps = Vec::new();
         let mut asks = new_flows > 0.0;
@@ -180,7 +181,8 @@ impl<'a> Network<'a> {
         })
     }
 
-    /// Waiting at a virtual switch's crosspoints, as if it had no more of the output than it is guaranteed. Its line then takes packets one by one.
+    /// Returns the visit to a virtual switch's crosspoints, as if it had only the guaranteed rate of the output. The
+    /// line behind then receives packets one by one.
     fn output(&mut self, at: Output, lengths: &Law) -> Result<Option<Visit>, ModelError> {
         let switch = &self.scenario.switches[at.switch];
         let own = &switch.virtual_switches[at.cut];
@@ -211,7 +213,7 @@ impl<'a> Network<'a> {
         };
         let station = self.station(Place::Gate(switch, stage), || format!("{name} {what}"), None);
         self.stations[station].gate = Some(gate);
-        // It waits, and is not served.
+        // Packets wait at the gate but are not served.
         let service = Timed::new(Law::constant(f64::MIN_POSITIVE)?);
         Ok(Visit {
             station,

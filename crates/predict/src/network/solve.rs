@@ -1,20 +1,21 @@
-//! Flows let through until nothing moves.
+//! Iterates rates and losses of the network until nothing changes.
 use super::{Flow, Network, Step, Visit};
 use crate::station::{Arriving, Solved, Station};
 use crate::{PredictError, returns};
 use weir_model::ModelError;
 
-/// Rounds after which a network that still moves is given up.
+/// Most rounds before the iteration is given up.
 const MOST_ROUNDS: u32 = 400;
-/// Rounds after which steps become smaller, against swinging between two states, and by how much.
+/// Rounds from which the step is reduced, and the step: this prevents oscillation between two states.
 const PATIENCE: [(u32, f64); 4] = [(250, 0.05), (100, 0.2), (20, 0.5), (0, 1.0)];
-/// What moves less than this rests.
+/// Change below which the network is solved.
 const REST: f64 = 1e-9;
-/// What moves less than this when rounds are over is near enough: far below what formulas are off by.
+/// Change that is accepted after the last round: far below the error of the formulas.
 const NEARLY: f64 = 1e-3;
 
 impl Network<'_> {
-    /// Lets flows through until nothing moves, then solves each queue; queues without a steady state are none.
+    /// Passes flows through the network until nothing changes, then solves each queue; none for queues without a
+    /// steady state.
     pub(crate) fn solve(&mut self, flows: &[Flow]) -> Result<Vec<Option<Solved>>, PredictError> {
         for round in 0..MOST_ROUNDS {
             for station in &mut self.stations {
@@ -40,7 +41,7 @@ impl Network<'_> {
         ))
     }
 
-    /// Brings one flow to all queues on its way, as much of it as those before let through.
+    /// Adds one flow to all queues on its route, reduced by the losses before each.
     fn pass(&mut self, flow: &Flow) {
         let (mut data, mut asking) = (flow.rate * (1.0 - flow.asks), flow.rate * flow.asks);
         let mut scv = flow.scv;
@@ -73,7 +74,7 @@ impl Network<'_> {
         }
     }
 
-    /// Adds a flow to a queue; the SCV with which it leaves.
+    /// Adds a flow to a queue. Returns the SCV of its departures.
     fn bring(&mut self, visit: &Visit, rate: f64, scv: f64) -> f64 {
         let station = &mut self.stations[visit.station];
         station.arriving.push(Arriving { rate, scv, service: visit.service.clone(), first: visit.first });

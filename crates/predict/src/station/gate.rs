@@ -1,13 +1,13 @@
-//! Waiting until something lets packets out in groups.
+//! Computes the waiting time at a gate, which releases packets in groups.
 use super::waiting::spread;
 use weir_model::mechanism::{BATCH_MAX, BatchStage, tick_s};
 use weir_model::{Distribution, Law, ModelError};
 use weir_scenario::Gate;
 
-/// Parts that the waiting for a batch is cut into.
+/// Number of points that represent the waiting time for a batch.
 const BATCH_PARTS: u32 = 64;
 
-/// What comes between two ticks, over what may leave at one; batches are never too small.
+/// Returns the arrivals between two ticks over the packets that may leave at one; 0 for gates without such a limit.
 pub(super) fn gate_offered(gate: &Gate, rate: f64) -> f64 {
     match gate {
         Gate::Tick { every, most: Some(most) } => rate * every.as_secs_f64() / f64::from(*most),
@@ -15,7 +15,7 @@ pub(super) fn gate_offered(gate: &Gate, rate: f64) -> f64 {
     }
 }
 
-/// Waiting until a gate lets a packet out, of packets that come without memory.
+/// Returns the waiting time of Poisson arrivals at a gate.
 pub(super) fn gate_waiting(gate: &Gate, rate: f64) -> Result<Distribution, ModelError> {
     match gate {
         Gate::Tick { every, most } => {
@@ -36,7 +36,7 @@ pub(super) fn gate_waiting(gate: &Gate, rate: f64) -> Result<Distribution, Model
             let share = 1.0 / f64::from(BATCH_PARTS);
             let part = |number: u32| Ok(state.quantile((f64::from(number) + 0.5) * share)?.max(f64::MIN_POSITIVE));
             let values = (0..BATCH_PARTS).map(part).collect::<Result<Vec<f64>, ModelError>>()?;
-            // Parts in their middle have nearly the mean; that it be exact costs nothing.
+            // The midpoints have almost the exact mean; scaling makes it exact.
             let factor = state.delay_s / (values.iter().sum::<f64>() * share);
             Ok(Distribution::law(&Law::lattice(&values, &vec![share; values.len()])?.scaled(factor)?))
         }

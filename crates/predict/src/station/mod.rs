@@ -1,4 +1,4 @@
-//! One queue with one server, as part of a network: what comes, what is lost, what goes on, and how long packets wait.
+//! Solves a queue with one server as part of a network: arrivals, losses, departures and waiting times.
 mod gate;
 mod waiting;
 
@@ -7,24 +7,24 @@ use std::sync::Arc;
 use weir_model::{Distribution, Law, ModelError, station};
 use weir_scenario::Gate;
 
-/// Offered load from which a queue counts as full. One behind a full queue of the same speed is offered 1, as exactly as rates are
-/// computed.
+/// Offered load from which a queue counts as saturated. A queue behind a saturated one of equal speed is offered 1,
+/// within the precision of rates.
 const SATURATED: f64 = 1.0 - 1e-6;
 
-/// Below this share of a decade in 1e-12 a full buffer is no matter: the queue is taken as one without limit.
+/// Exponent above which a finite buffer counts as unlimited: its loss is below about 1e-12.
 const NEVER_FULL: f64 = 28.0;
-/// More places than these are not told apart: the formulas' cost grows with their square.
+/// Most places that are distinguished: the formulas' cost grows with their square.
 const MOST_PLACES: usize = 1000;
-/// The least SCV that stands for regular arrivals and services in a finite queue.
+/// Smallest SCV used for regular arrivals and services in a finite queue.
 const LEAST_SCV: f64 = 0.01;
-/// Differences of an SCV from 1 that are none.
+/// Largest deviation of an SCV from 1 that counts as Poisson.
 const POISSON: f64 = 1e-6;
-/// What TCP keeps busy for this share of the time, it keeps full.
+/// Load from which a queue filled by TCP counts as full.
 const FULL: f64 = 0.9;
-/// More different laws at one station are put together by mean and variance.
+/// Most different laws kept separate at a station; more are represented by mean and variance.
 const MOST_LAWS: usize = 16;
 
-/// A law with its moments, which are asked for often.
+/// Service law with its moments, which are used often.
 #[derive(Debug, Clone)]
 pub(crate) struct Timed {
     pub(crate) law: Arc<Law>,
@@ -38,80 +38,82 @@ impl Timed {
     }
 }
 
-/// What one flow brings to a station.
+/// Arrivals of one flow at a station.
 #[derive(Debug, Clone)]
 pub(crate) struct Arriving {
     pub(crate) rate: f64,
     pub(crate) scv: f64,
     pub(crate) service: Timed,
-    /// Whether it is served before others; at one processor for both agents, whether it is back.
+    /// True if the flow is served with priority; at a processor for both agents, true for returning packets.
     pub(crate) first: bool,
 }
 
-/// A queue and its server.
+/// Queue with one server.
 #[derive(Debug)]
 pub(crate) struct Station {
-    /// What users know it by.
+    /// Name shown to users.
     pub(crate) name: String,
-    /// Packets that it holds, with the one in service; none: without limit.
+    /// Number of packets that it holds, including the one in service; none without a limit.
     pub(crate) places: Option<usize>,
-    /// Instead, what it holds beside the one in service, in seconds of service: as many mean packets as that.
+    /// Alternative to `places`: size of the buffer, without the packet in service, in seconds of service. It
+    /// determines `places` by the mean packet.
     pub(crate) buffer_s: Option<f64>,
-    /// Whether what comes is taken as without memory, because most of it comes from the station itself.
+    /// True if arrivals count as Poisson, because most of them come from the station itself.
     pub(crate) memoryless: bool,
-    /// Whether packets of a kind are served before others.
+    /// True if packets of one class have priority.
     pub(crate) classes: bool,
-    /// Length and, per second, number of interruptions by writes to its tables.
+    /// Length in seconds and rate per second of interruptions by writes to flow tables.
     pub(crate) seized: Option<(f64, f64)>,
-    /// What waits before any packet because TCP connections fill it.
+    /// Waiting time of every packet because TCP connections fill the queue.
     pub(crate) standing: Option<Distribution>,
-    /// Whether what is in front of it lets packets out one by one, as fast as it takes them: nothing waits here.
+    /// True if the element before releases packets one by one, as fast as this queue serves them, so that none waits
+    /// here.
     pub(crate) paced: bool,
-    /// Instead of a server, something that lets packets out in groups.
+    /// Gate that releases packets in groups, instead of a server.
     pub(crate) gate: Option<Gate>,
-    /// Share of what it served that the link behind it does not lose.
+    /// Share of served packets that the link behind does not lose.
     pub(crate) passes: f64,
     pub(crate) arriving: Vec<Arriving>,
     pub(crate) state: State,
 }
 
-/// What is known of a station while the network is solved.
+/// State of a station while the network is solved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct State {
-    /// Packets per second that come.
+    /// Arrival rate, in packets a second.
     pub(crate) rate: f64,
-    /// How uneven they come.
+    /// SCV of the times between arrivals.
     pub(crate) arrival_scv: f64,
-    /// What comes, over what can be served.
+    /// Offered load over capacity.
     pub(crate) offered: f64,
-    /// Share that finds no place.
+    /// Share of packets that find no place.
     pub(crate) loss: f64,
-    /// How uneven they leave.
+    /// SCV of the times between departures.
     pub(crate) departure_scv: f64,
-    /// Share that goes on.
+    /// Share of packets that is passed on.
     pub(crate) keeps: f64,
 }
 
 impl State {
-    /// Before anything came.
+    /// State before any arrivals.
     const NEW: State = State { rate: 0.0, arrival_scv: 0.0, offered: 0.0, loss: 0.0, departure_scv: 0.0, keeps: 1.0 };
 }
 
-/// A station solved.
+/// Solution of a station.
 #[derive(Debug, Clone)]
 pub(crate) struct Solved {
     pub(crate) utilisation: f64,
-    /// Waiting before service, of packets of the kind that is served first and of the others.
+    /// Waiting time before service, of packets with priority and of others.
     pub(crate) waiting: [Distribution; 2],
-    /// Of packets that come twice, what both visits wait, if that is not as of independent ones.
+    /// For packets with two visits: waiting time of both together, if they are not independent.
     pub(crate) both: Option<Distribution>,
     pub(crate) service: Option<Law>,
-    /// How, in a few words.
+    /// Short name of the formula.
     pub(crate) how: &'static str,
 }
 
 impl Solved {
-    /// What a visit adds to the waiting of a packet on its way: nothing at the first of two that are taken together.
+    /// Returns the waiting time that a visit adds. If both visits are combined, the first one adds nothing.
     pub(crate) fn wait(&self, first: bool) -> Distribution {
         match &self.both {
             Some(both) if first => both.clone(),
@@ -139,27 +141,28 @@ impl Station {
         }
     }
 
-    /// Whether it has no steady state.
+    /// Returns true if the station has no steady state.
     pub(crate) fn is_unstable(&self) -> bool {
         self.places.is_none() && self.standing.is_none() && self.state.offered >= SATURATED
     }
 
-    /// Whether it gets as much as it can serve, or more.
+    /// Returns true if the station gets as much as it can serve, or more.
     pub(crate) fn is_overloaded(&self) -> bool {
         self.standing.is_none() && self.state.offered >= SATURATED
     }
 
-    /// Whether TCP connections keep it full.
+    /// Returns true if TCP connections keep the station full.
     pub(crate) fn is_full(&self) -> bool {
         self.standing.is_some() && self.state.offered >= FULL
     }
 
-    /// The share of packets that goes on.
+    /// Returns the share of packets that is passed on.
     pub(crate) fn keeps(&self) -> f64 {
         self.state.keeps * self.passes
     }
 
-    /// Takes over what arrives; the step from the last state is `damping` of the way. Returns how far the state moved.
+    /// Updates the state from the arrivals; `damping` is the share of the step to take. Returns the change of the
+    /// state.
     pub(crate) fn settle(&mut self, damping: f64) -> Result<f64, ModelError> {
         let before = self.state;
         let rate: f64 = self.arriving.iter().map(|one| one.rate).sum();
@@ -167,7 +170,7 @@ impl Station {
         let mut served = 1.0;
         if let Some(gate) = &self.gate {
             next.offered = gate_offered(gate, rate);
-            // Groups are as uneven as can be; what comes behind a gate is told so.
+            // Departures of a gate count as Poisson (SCV 1), although packets leave in groups.
             next.departure_scv = 1.0;
         } else if rate > 0.0 {
             let mean = self.arriving.iter().map(|one| one.rate * one.service.mean).sum::<f64>() / rate;
@@ -179,16 +182,16 @@ impl Station {
             }
             let seized = self.seized.map_or(0.0, |(length, per_second)| length * per_second);
             let taken = seized.min(1.0 - 1e-9);
-            // The share of its load that a full queue serves. Each packet costs its own service and its share of the time
-            // that new flows seize, which grows with what is served. `taken` follows only a round later: near 1, dividing
-            // by what it leaves makes the rounds swing without end.
+            // Share of its load that a saturated queue serves. Each packet costs its own service, and its share of
+            // the time that new flows seize, which grows with the packets served. `taken` lags by one round: near 1,
+            // dividing by the rest makes the rounds oscillate without end.
             served = 1.0 / (rate * mean + seized / before.keeps.max(f64::MIN_POSITIVE));
             next.offered = rate * mean / (1.0 - taken);
             next.arrival_scv = if self.memoryless { 1.0 } else { together(&self.arriving, rate, next.offered) };
             let service_scv = (square / (mean * mean) - 1.0).max(0.0);
             next.loss = before.loss + damping * (self.loss(&next, service_scv)? - before.loss);
             let busy = (next.offered * (1.0 - next.loss)).min(1.0);
-            // Where most of what comes was there before, what leaves is taken as without memory, too.
+            // If most arrivals were here before, departures also count as Poisson.
             let leaves = busy * busy * service_scv + (1.0 - busy * busy) * next.arrival_scv;
             next.departure_scv = if self.memoryless { 1.0 } else { leaves };
         }
@@ -218,12 +221,12 @@ impl Station {
         Ok(station::mg1k(state.rate, &self.finite_service(state)?, places)?.loss)
     }
 
-    /// The service of all that comes.
+    /// Returns the service law of all arrivals.
     fn service(&self) -> Result<Law, ModelError> {
         self.service_of(|_| true)
     }
 
-    /// The service of some of what comes.
+    /// Returns the service law of some arrivals.
     pub(crate) fn service_of(&self, which: impl Fn(&Arriving) -> bool) -> Result<Law, ModelError> {
         let total = self.state.rate.max(self.arriving.iter().map(|one| one.rate).sum());
         let mut laws: Vec<(f64, &Timed)> = Vec::new();
@@ -246,7 +249,8 @@ impl Station {
         Law::mixture(laws.into_iter().map(|(weight, timed)| ((weight / sum).min(1.0), Law::clone(&timed.law))))
     }
 
-    /// The service that makes a finite queue's formula, which is for Poisson arrivals, as uneven as arrivals and services together.
+    /// Returns the service law for a finite queue's formula, which assumes Poisson arrivals: its irregularity is that
+    /// of arrivals and services together.
     fn finite_service(&self, state: &State) -> Result<Law, ModelError> {
         let service = self.service()?;
         if (state.arrival_scv - 1.0).abs() < POISSON {
@@ -256,7 +260,7 @@ impl Station {
     }
 }
 
-/// How uneven several flows are together (Whitt, 1983: the hybrid of the limits of few and of many flows).
+/// Returns the SCV of several flows together (Whitt, 1983: the hybrid of the limits of few and of many flows).
 fn together(arriving: &[Arriving], rate: f64, offered: f64) -> f64 {
     let shares = arriving.iter().map(|one| one.rate / rate);
     let v = 1.0 / shares.clone().map(|share| share * share).sum::<f64>();

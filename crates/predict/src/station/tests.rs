@@ -1,4 +1,4 @@
-//! Stations alone.
+//! Tests single stations.
 use super::gate::gate_waiting;
 use super::waiting::spread;
 use super::*;
@@ -53,7 +53,7 @@ fn without_limit_too_much_has_no_answer_and_what_can_goes_on() {
 
 #[test]
 fn writes_lengthen_the_delay_as_the_reference_has_it() {
-    // 30 writes of 8 ms beside 5000 packets of 10 us a second: T_data of the reference vectors.
+    // 30 writes of 8 ms and 5000 packets of 10 us a second: T_data of the reference vectors.
     let mut station = station(None, &[(5000.0, 1.0, Law::constant(1e-5).unwrap())]);
     station.seized = Some((0.008, 30.0));
     station.settle(1.0).unwrap();

@@ -1,11 +1,11 @@
-//! How long packets wait before their service, by the formula that arrivals, services and places ask for.
+//! Computes the waiting time before service, by the formula for the arrivals, services and places.
 use super::gate::gate_waiting;
 use super::{MOST_PLACES, POISSON, Solved, State, Station};
 use weir_model::{Distribution, Law, ModelError, station};
 use weir_scenario::Gate;
 
 impl Station {
-    /// Solves it for good; none if it has no steady state.
+    /// Solves the station after the iteration; none if it has no steady state.
     pub(crate) fn solve(&self) -> Result<Option<Solved>, ModelError> {
         let state = &self.state;
         if self.is_unstable() {
@@ -65,7 +65,7 @@ impl Station {
         Ok((both(general_waiting(utilisation, service, state.arrival_scv)?), "GI/G/1 by variances"))
     }
 
-    /// Non-preemptive priority (Cobham, 1954), with waiting times that are exponential for those who wait.
+    /// Waiting with non-preemptive priority (Cobham, 1954); waiting times above 0 are taken as exponential.
     fn by_class(&self, service: &Law) -> Result<[Distribution; 2], ModelError> {
         let state = &self.state;
         let first: f64 = self.arriving.iter().filter(|one| one.first).map(|one| one.rate * one.service.mean).sum();
@@ -77,8 +77,8 @@ impl Station {
     }
 }
 
-/// Waiting in a queue whose arrivals are known by rate and SCV: the mean of Krämer and Langenbach-Belz (1976), distributed as the waits of Poisson
-/// arrivals with that mean.
+/// Returns the waiting time in a queue whose arrivals are known by rate and SCV: the mean by Krämer and
+/// Langenbach-Belz (1976), with the distribution of Poisson arrivals of that mean.
 fn general_waiting(utilisation: f64, service: &Law, arrival_scv: f64) -> Result<Distribution, ModelError> {
     let both = arrival_scv + service.scv();
     if both <= 0.0 || utilisation <= 0.0 {
@@ -98,13 +98,13 @@ fn general_waiting(utilisation: f64, service: &Law, arrival_scv: f64) -> Result<
     station::mg1_waiting(utilisation / law.mean(), &law)
 }
 
-/// Waiting that writes lengthen: they take the server whenever they come, and packets go on afterwards (preemptive-resume; the class of writes as
-/// a higher one, Kleinrock, Queueing Systems II, 1976, 3.4).
+/// Returns the waiting time with interruptions by writes: they take the server at once, and packets are resumed
+/// (preemptive-resume, with writes as the higher class; Kleinrock, Queueing Systems II, 1976, 3.4).
 fn interrupted(state: &State, service: &Law, length: f64, per_second: f64) -> Result<Distribution, ModelError> {
     let taken = length * per_second;
     let data = state.rate * service.mean();
     let left = 1.0 - taken;
-    // A finite buffer loses what makes this too much.
+    // A finite buffer loses the excess load.
     let room = (left - data * (1.0 - state.loss)).max(1e-9);
     let rest = (per_second * length * length + state.rate * service.second_moment()) / 2.0;
     let mean = rest / (left * room) + service.mean() * taken / left;
@@ -112,12 +112,13 @@ fn interrupted(state: &State, service: &Law, length: f64, per_second: f64) -> Re
     spread(busy, mean, 2.0 * mean * mean / busy.max(1e-12))
 }
 
-/// A waiting time that is nothing but for a share of the packets, with this mean and mean square: gamma for those who wait.
+/// Returns a waiting time with this mean and mean square that is 0 except for a share of the packets;
+/// gamma-distributed for these.
 pub(super) fn spread(share: f64, mean: f64, square: f64) -> Result<Distribution, ModelError> {
     if mean <= 0.0 || share <= 0.0 {
         return Ok(Distribution::zero());
     }
-    // Whoever waits does so long enough for the mean square.
+    // The share is at least as large as the mean square allows.
     let share = share.min(1.0).max((mean * mean / square.max(mean * mean)).min(1.0));
     let scv = (square * share / (mean * mean) - 1.0).max(0.0);
     let waits = Distribution::law(&Law::gamma(mean / share, scv)?);
