@@ -1,4 +1,4 @@
-//! Devices over all phases: each as it is when it is busiest.
+//! Collects devices over all phases, each in the phase with its highest load.
 use crate::PredictError;
 use crate::answer::{Delays, DeviceAnswer, Status};
 use crate::network::{Network, Place};
@@ -6,10 +6,10 @@ use crate::phase::Phase;
 use crate::station::{Solved, Station};
 use weir_model::{Distribution, Warning};
 
-/// From here on an error of the load is one ten times as large of the delay.
+/// Utilisation above which an error in the load is ten times as large in the delay.
 const NEAR_SATURATION: f64 = 0.9;
 
-/// Devices by name, with their busiest state.
+/// Devices in their busiest phase.
 #[derive(Default)]
 pub(crate) struct Devices {
     found: Vec<Found>,
@@ -18,7 +18,7 @@ pub(crate) struct Devices {
 struct Found {
     name: String,
     place: Place,
-    /// What comes over what can be served.
+    /// Offered load over capacity.
     load: f64,
     utilisation: f64,
     rate: f64,
@@ -28,7 +28,7 @@ struct Found {
 }
 
 impl Devices {
-    /// Adds a solved phase.
+    /// Adds the devices of a solved phase.
     pub(crate) fn add(&mut self, network: &Network<'_>, solved: &[Option<Solved>], _phase: &Phase) {
         for ((station, place), solved) in network.stations.iter().zip(&network.places).zip(solved) {
             if station.state.rate <= 0.0 {
@@ -43,13 +43,13 @@ impl Devices {
         }
     }
 
-    /// What would be full first if everything grew alike.
+    /// Returns the name of the device that would saturate first if everything grew in proportion.
     pub(crate) fn bottleneck(&self) -> Option<String> {
         let most = self.found.iter().max_by(|a, b| a.load.total_cmp(&b.load))?;
         Some(most.name.clone())
     }
 
-    /// All of them, the busiest first.
+    /// Returns the answers of all devices, the busiest first.
     pub(crate) fn answers(mut self) -> Result<Vec<DeviceAnswer>, PredictError> {
         self.found.sort_by(|a, b| b.load.total_cmp(&a.load));
         self.found.into_iter().map(Found::answer).collect()
@@ -121,7 +121,7 @@ impl Found {
     }
 }
 
-/// A warning for a device near its limit.
+/// Returns a warning for a device near its limit.
 pub(crate) fn warning(device: &DeviceAnswer) -> Option<Warning> {
     let DeviceAnswer { device: name, utilisation, .. } = device;
     if device.status == Status::Unstable {

@@ -1,9 +1,9 @@
-//! An item's answer from what its phases gave.
+//! Combines the phases' results of a traffic item into its answer.
 use crate::answer::{Delays, FlowAnswer, Status};
 use crate::item::{Fared, Outcome};
 use weir_model::{Distribution, ModelError};
 
-/// Puts what the phases gave together: each counts by the packets that it has.
+/// Combines the phases' results, weighted by their packets.
 pub(crate) fn gather(answer: &mut FlowAnswer, fared: &[Fared]) -> Result<(), ModelError> {
     let (mut data, mut control) = (Vec::new(), Vec::new());
     let (mut sent, mut arrived, mut asking) = (0.0, 0.0, 0.0);
@@ -41,7 +41,7 @@ pub(crate) fn gather(answer: &mut FlowAnswer, fared: &[Fared]) -> Result<(), Mod
         answer.loss = Some(0.0);
         return Ok(());
     }
-    // Without a steady state what is sent and does not arrive is not lost: it waits, ever longer.
+    // Without a steady state, packets that are sent but do not arrive are not lost: they wait ever longer.
     answer.asks = (asking > 0.0).then(|| asking / sent);
     let steady = answer.status == Status::Ok && sent > 0.0;
     answer.loss = steady.then(|| (1.0 - arrived / sent).clamp(0.0, 1.0));

@@ -1,40 +1,40 @@
-//! A scenario's lines and the way of packets over them.
+//! Represents the lines of a scenario, and finds the route of packets.
 use crate::virtuals::Output;
 use std::collections::VecDeque;
 use weir_scenario::{LinkSpec, Scenario};
 
-/// One direction of a link.
+/// Line: one direction of a link.
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
-    /// Its two ends, by name.
+    /// Names of both ends.
     pub(crate) name: String,
     pub(crate) spec: LinkSpec,
-    /// Numbers of the switches' ports at its ends; 0 at a host.
+    /// Port numbers of the switches at both ends; 0 at a host.
     pub(crate) ports: [u32; 2],
 }
 
-/// What a packet comes through.
+/// Element of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hop {
-    /// A line, by its number.
+    /// Line with this index.
     Line(usize),
-    /// A switch, by its place in the file.
+    /// Switch with this index in the scenario.
     Switch(usize),
-    /// What a virtual switch has of an output.
+    /// Share of an output that a virtual switch has.
     Output(Output),
 }
 
-/// Lines, and which of them leads from which switch to which.
+/// Lines, and the switches that they connect.
 #[derive(Debug)]
 pub(crate) struct Graph {
     pub(crate) lines: Vec<Line>,
-    /// By switch: line and switch at its end.
+    /// For each switch: pairs of an outgoing line and the switch at its end.
     next: Vec<Vec<(usize, usize)>>,
     hosts: usize,
 }
 
 impl Graph {
-    /// Of each host two lines, to its switch and from it; then two of each link.
+    /// Builds the lines: two for each host, to its switch and from it, then two for each link.
     pub(crate) fn of(scenario: &Scenario) -> Graph {
         let line = |from: &str, to: &str, spec, ports| Line { name: format!("{from} -> {to}"), spec, ports };
         let switch = |at: usize| scenario.switches[at].name.as_str();
@@ -56,7 +56,7 @@ impl Graph {
         Graph { lines, next, hosts: scenario.hosts.len() }
     }
 
-    /// The way over the fewest links, the first in the file if there are several; none if there is none.
+    /// Returns the route with the fewest links, the first in the file among equals; none if there is none.
     pub(crate) fn route(&self, scenario: &Scenario, from: usize, to: usize) -> Option<Vec<Hop>> {
         let (start, end) = (scenario.hosts[from].switch, scenario.hosts[to].switch);
         let mut came: Vec<Option<(usize, usize)>> = vec![None; self.next.len()];
@@ -90,7 +90,7 @@ impl Graph {
         2 * host
     }
 
-    /// Whether a line leads to a host.
+    /// Returns true if a line leads to a host.
     pub(crate) fn is_down(&self, line: usize) -> bool {
         line < 2 * self.hosts && line % 2 == 1
     }

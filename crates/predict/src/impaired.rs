@@ -1,11 +1,12 @@
-//! Links whose delay varies, and that lose packets.
+//! Models links that lose packets or vary their delay.
 use weir_model::{Law, ModelError, Warning};
 use weir_scenario::{JitterLaw, LinkSpec, Scenario, TrafficKind};
 
-/// Of a normal delay's mean, how many standard deviations are drawn; the rest is always there. Far enough that gamma is nearly normal.
+/// Part of a normal delay that is random, in standard deviations; the rest is constant. It is large enough that a
+/// gamma law is almost normal.
 const DRAWN_DEVIATIONS: f64 = 20.0;
 
-/// What of a link's delay is always there, in seconds, and what is not.
+/// Returns the constant part of a link's delay in seconds, and the law of the random part.
 pub(crate) fn delay(spec: &LinkSpec) -> Result<(f64, Option<Law>), ModelError> {
     let delay = spec.delay.as_secs_f64();
     let Some(jitter) = spec.jitter else { return Ok((delay, None)) };
@@ -16,12 +17,12 @@ pub(crate) fn delay(spec: &LinkSpec) -> Result<(f64, Option<Law>), ModelError> {
             let drawn = (DRAWN_DEVIATIONS * size).min(delay);
             (delay - drawn, Some(Law::gamma(drawn, (size / drawn).powi(2))?))
         }
-        // Two exponentials of the same mean and variance.
+        // Two exponentials with the mean and variance of the Pareto law.
         JitterLaw::Pareto => (delay, Some(Law::balanced(size, 3.0)?)),
     })
 }
 
-/// What formulas do not count where links lose packets or vary their delay.
+/// Returns warnings about effects of loss and jitter that the formulas do not include.
 pub(crate) fn warnings(scenario: &Scenario) -> Vec<Warning> {
     let access = scenario.hosts.iter().map(|host| host.link);
     let links: Vec<LinkSpec> = access.chain(scenario.links.iter().map(|link| link.spec)).collect();

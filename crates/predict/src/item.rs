@@ -1,4 +1,4 @@
-//! A traffic item: its ways, what it offers, how it fared in each phase, and its answer.
+//! Represents a traffic item: its routes, its load, its results in each phase, and its answer.
 use crate::answer::{FlowAnswer, Status};
 use crate::arrivals::{Unevenness, unevenness};
 use crate::gather::gather;
@@ -13,20 +13,20 @@ use weir_model::mechanism::Flows;
 use weir_model::{Distribution, Law, ModelError};
 use weir_scenario::{Expect, Scenario, Traffic, TrafficKind};
 
-/// Frames of a ping of 56 bytes, over IPv4 and IPv6.
+/// Frame lengths of a ping of 56 bytes over IPv4 and IPv6, in bytes.
 const PING_BYTES: [f64; 2] = [98.0, 118.0];
 
-/// A traffic item with what its phases gave.
+/// Traffic item with its results by phase.
 pub(crate) struct Item<'a> {
     pub(crate) traffic: &'a Traffic,
-    /// The way there and the way back; or why there is none.
+    /// Routes in both directions, or the reason why there are none.
     pub(crate) routes: Result<[Vec<Hop>; 2], (Status, String)>,
     pub(crate) unevenness: Unevenness,
     pub(crate) rate: f64,
     pub(crate) fared: Vec<Fared>,
 }
 
-/// How an item fared in a phase.
+/// Result of an item in a phase.
 pub(crate) struct Fared {
     pub(crate) seconds: f64,
     pub(crate) rate: f64,
@@ -36,7 +36,8 @@ pub(crate) struct Fared {
     pub(crate) notes: Vec<String>,
 }
 
-/// Packets of a kind: share that arrives, delay or the name and the load of what has no steady state, and where they wait longest.
+/// Result of packets of one kind: share that arrives; delay, or name and load of a queue without a steady state;
+/// device with the longest stay, in seconds.
 pub(crate) struct Outcome {
     pub(crate) arrives: f64,
     pub(crate) delay: Result<Distribution, (String, f64)>,
@@ -145,7 +146,7 @@ pub(crate) fn routes(scenario: &Scenario, graph: &Graph, item: &Traffic) -> Resu
     Ok([cut([item.from, item.to], there)?, cut([item.to, item.from], back)?])
 }
 
-/// How the packets of an item fared, there or there and back.
+/// Computes the result of an item's packets in a phase, over one direction or both.
 pub(crate) fn fared<'f>(
     network: &Network<'_>,
     solved: &[Option<Solved>],

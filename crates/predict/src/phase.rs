@@ -1,20 +1,20 @@
-//! When which traffic is there: a scenario's time cut into pieces during which nothing starts or ends.
+//! Divides a scenario's time into phases during which no traffic starts or ends.
 use std::time::Duration;
 use weir_scenario::{Traffic, TrafficKind};
 
-/// More pieces are not told apart: all traffic is taken as there at once.
+/// Most phases; with more, all traffic counts as simultaneous.
 pub(crate) const MOST_PHASES: usize = 64;
 
-/// A piece of time.
+/// Phase with constant traffic.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Phase {
-    /// Items that are there, by their number.
+    /// Indices of the items present.
     pub(crate) items: Vec<usize>,
-    /// How long it is all together.
+    /// Total length of the phase.
     pub(crate) length: Duration,
 }
 
-/// When an item is there.
+/// Returns the start and end of an item.
 pub(crate) fn span(item: &Traffic) -> (Duration, Duration) {
     let length = match &item.kind {
         TrafficKind::Ping { count, interval } => interval.saturating_mul(*count),
@@ -23,7 +23,7 @@ pub(crate) fn span(item: &Traffic) -> (Duration, Duration) {
     (item.start, item.start.saturating_add(length))
 }
 
-/// The pieces in which something is there, those with the same items as one; and whether they are told apart.
+/// Returns the phases with traffic, joining those with equal items, and true if phases are distinguished.
 pub(crate) fn phases(traffic: &[Traffic]) -> (Vec<Phase>, bool) {
     let spans: Vec<(Duration, Duration)> = traffic.iter().map(span).collect();
     let mut edges: Vec<Duration> = spans.iter().flat_map(|(from, to)| [*from, *to]).collect();

@@ -1,15 +1,16 @@
-//! One processor that makes packet-ins and carries out packet-outs: packets that come back to it from the controller are no new arrivals.
+//! Solves processors that create packet-ins and carry out packet-outs: packets that return from the controller are no
+//! new arrivals.
 use crate::PredictError;
 use crate::network::{Network, Place};
 use crate::station::{Solved, Station};
 use weir_model::control_path::{Returning, WaitFactors};
 use weir_model::{Distribution, Law, ModelError};
 
-/// Below this share of lost packets a limit is as good as none.
+/// Share of lost packets below which a limit counts as unlimited.
 const NEVER: f64 = 1e-6;
 
-/// Solves processors anew together with the controller, where both have a steady state without loss; the others stay as they are, their
-/// returns taken for new arrivals.
+/// Solves processors again together with the controller, where both have a steady state without loss. Other
+/// processors keep their solution, in which returns count as new arrivals.
 pub(crate) fn together(network: &Network<'_>, solved: &mut [Option<Solved>]) -> Result<(), PredictError> {
     let Some(controller) = network.find(Place::Controller) else { return Ok(()) };
     let mut longer = 0.0;
@@ -35,7 +36,8 @@ pub(crate) fn together(network: &Network<'_>, solved: &mut [Option<Solved>]) -> 
     Ok(())
 }
 
-/// What comes to the processor first, and how long waits are; none if nothing comes back.
+/// Returns the rate of first visits to the processor, in packets a second, and the factors of the waits; none if
+/// nothing returns.
 fn factors(processor: &Station, controller: &Station) -> Result<Option<(f64, WaitFactors)>, ModelError> {
     let rate =
         |again: bool| -> f64 { processor.arriving.iter().filter(|one| one.first == again).map(|one| one.rate).sum() };
@@ -59,7 +61,7 @@ fn waits(station: &Station, factors: WaitFactors, solved: &mut Solved) -> Result
     Ok(())
 }
 
-/// Waiting as of Poisson arrivals, so many times as long.
+/// Returns the waiting time of Poisson arrivals, multiplied by `factor`.
 fn scaled(station: &Station, factor: f64) -> Result<Distribution, ModelError> {
     let service: Law = station.service_of(|_| true)?;
     if factor < f64::EPSILON {

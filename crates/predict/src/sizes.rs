@@ -1,12 +1,12 @@
-//! Lengths of packets as laws, and the times that follow from them.
+//! Computes laws of packet lengths, and of the service times that depend on them.
 use weir_model::{Law, ModelError};
 use weir_scenario::ServiceTime;
 use weir_traffic::{Bimodal, Offered, Size};
 
-/// More different lengths than these are put together by mean and variance.
+/// Most different lengths kept separate; more are represented by mean and variance.
 const MOST_LENGTHS: usize = 64;
 
-/// Lengths of a source's packets, in bytes.
+/// Returns the law of a source's packet lengths, in bytes.
 pub(crate) fn lengths(offered: &Offered) -> Result<Law, ModelError> {
     match offered {
         Offered::Rule { size, .. } => of_size(size),
@@ -54,7 +54,7 @@ fn listed(lengths: &[(u32, f64)]) -> Result<Law, ModelError> {
     Law::gamma(mean, (square / (mean * mean) - 1.0).max(0.0))
 }
 
-/// A service that has something to do with a packet: its own law, and seconds for each byte.
+/// Service with a constant law and a time for each byte of the packet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Work {
     pub(crate) fixed: Option<Law>,
@@ -66,7 +66,7 @@ impl Work {
         service.map(|service| Work { fixed: service.law.clone(), per_byte_s: service.per_byte_s }).unwrap_or_default()
     }
 
-    /// The law of the whole time for packets of these lengths; none if it takes no time.
+    /// Returns the law of the whole service time for packets of these lengths; none if it takes no time.
     pub(crate) fn with(&self, lengths: &Law) -> Result<Option<Law>, ModelError> {
         let sized = (self.per_byte_s > 0.0).then(|| lengths.scaled(self.per_byte_s)).transpose()?;
         match (&self.fixed, sized) {
@@ -77,7 +77,7 @@ impl Work {
     }
 }
 
-/// The sum of two independent times: exact for constants, else by mean and variance.
+/// Returns the sum of two independent times: exact for constants, otherwise by mean and variance.
 fn sum(a: &Law, b: &Law) -> Result<Law, ModelError> {
     use weir_model::Shape::Constant;
     let all: Option<Vec<(f64, f64)>> = a
@@ -113,7 +113,7 @@ mod tests {
         for size in [Size::Fixed(100), Size::Imix, Size::Bimodal(Bimodal::default()), Size::Exponential(300.0), many] {
             let mean = weir_traffic::Sizes::new(&size).unwrap().mean();
             let found = of_size(&size).unwrap().mean();
-            // Drawn ones are rounded up to whole bytes.
+            // Drawn lengths are rounded up to whole bytes.
             let within = if matches!(size, Size::Exponential(_)) { 0.002 } else { 1e-9 };
             assert!((found / mean - 1.0).abs() < within, "{size:?}: {found}, {mean}");
         }

@@ -1,4 +1,4 @@
-//! Packets by rule through virtual switches: each as if it had no more than what it is guaranteed.
+//! Predicts streams through virtual switches, each with its guaranteed rate only.
 use crate::PredictError;
 use crate::answer::{Delays, Expected, FlowAnswer, Status};
 use crate::arrivals::unevenness;
@@ -10,21 +10,21 @@ use weir_model::ModelError;
 use weir_scenario::{Fabric, PacketStream, Scenario, Switch, VirtualPort, VirtualSwitch};
 use weir_units::Bps;
 
-/// Rounds of settling one queue on its own.
+/// Rounds to settle a single queue.
 const ROUNDS: u32 = 3;
 
-/// The streams of one virtual switch to one output.
+/// Streams of one virtual switch to one output.
 struct Group<'a> {
     switch: &'a Switch,
     fabric: &'a Fabric,
     virtual_switch: Option<&'a VirtualSwitch>,
     output: u32,
     streams: Vec<&'a PacketStream>,
-    /// Their places in the scenario.
+    /// Indices of the streams in the scenario.
     places: Vec<usize>,
 }
 
-/// Answers for all streams, those of one virtual switch and output together.
+/// Returns the answers of all streams, one for each virtual switch and output.
 pub(crate) fn answers(scenario: &Scenario) -> Result<Vec<FlowAnswer>, PredictError> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (place, stream) in scenario.streams.iter().enumerate() {
@@ -55,7 +55,8 @@ pub(crate) fn answers(scenario: &Scenario) -> Result<Vec<FlowAnswer>, PredictErr
     groups.iter().map(|group| answer(group).map_err(|error| PredictError::at(&group.name(), error))).collect()
 }
 
-/// What others leave a group of its port, and at least what it is guaranteed: under strict priority only those matter that go first.
+/// Returns the rate that others leave a group of its port, at least its guaranteed one. Under strict priority only
+/// virtual switches with higher priority count.
 fn left(groups: &[Group<'_>], group: &Group<'_>) -> Result<Bps, ModelError> {
     let (port, guaranteed) = group.rates();
     let place = |one: &Group<'_>| one.virtual_switch.map_or(0, |own| own.priority);
@@ -79,7 +80,7 @@ impl Group<'_> {
         format!("{owner} to port {}", self.output)
     }
 
-    /// What the port can send, and what of it is guaranteed.
+    /// Returns the rate of the port, and the guaranteed rate.
     fn rates(&self) -> (Bps, Bps) {
         let port = self.fabric.ports.iter().find(|port| port.port == self.output).map_or(Bps(1), |port| port.rate);
         (port, self.share().map_or(port, |share| share.rate_out))
@@ -89,7 +90,7 @@ impl Group<'_> {
         self.virtual_switch?.ports.iter().find(|share| share.port == self.output)
     }
 
-    /// Bits a second that are for it.
+    /// Returns the offered load, in bit/s.
     fn offered_bps(&self) -> Result<f64, ModelError> {
         let mut sum = 0.0;
         for stream in &self.streams {
@@ -98,7 +99,7 @@ impl Group<'_> {
         Ok(sum)
     }
 
-    /// Bytes that the inputs' buffers to this output hold together.
+    /// Returns the total size of the inputs' buffers to this output, in bytes.
     fn buffer_bytes(&self) -> u64 {
         let inputs = self.streams.iter().flat_map(|stream| &stream.inputs);
         let mut inputs: Vec<u32> = inputs.copied().collect();
@@ -116,7 +117,7 @@ impl Group<'_> {
         inputs.iter().map(of).sum()
     }
 
-    /// Its answer, with `left` of the port beside what it is guaranteed.
+    /// Returns the answer; `left` is the rate that others leave of the port.
     fn answer(&self, left: Bps) -> Result<FlowAnswer, ModelError> {
         let (port, guaranteed) = self.rates();
         let mut notes: Vec<String> = Vec::new();
@@ -190,7 +191,7 @@ impl Group<'_> {
         Ok(solved.map(|solved| Alone { delay: solved.waiting[1].clone(), loss: station.state.loss }))
     }
 
-    /// What the discipline between virtual switches guarantees, if it guarantees anything.
+    /// Returns the delay that the discipline between virtual switches guarantees, if it does.
     fn bound(&self, port: Bps) -> Option<Duration> {
         let owner = self.virtual_switch?;
         let share =
@@ -209,7 +210,7 @@ impl Group<'_> {
     }
 }
 
-/// A group with a rate of its own.
+/// Solution of a group with a given rate.
 struct Alone {
     delay: weir_model::Distribution,
     loss: f64,

@@ -1,5 +1,5 @@
-//! How much TCP connections get: what others leave, shared alike, and no more than their window in a round trip; and what comes of that from a connection's
-//! start to its end.
+//! Computes the rates of TCP connections: a fair share of what others leave, limited by the window in a round trip;
+//! then the course of each connection from start to end.
 use crate::graph::{Graph, Hop};
 use crate::network::{Flow, Network, Place, Step};
 use std::collections::{BTreeMap, HashMap};
@@ -8,26 +8,26 @@ use weir_model::mechanism::{Bulk, Transfer};
 use weir_model::{Distribution, ModelError};
 use weir_scenario::native;
 
-/// A segment's payload, and its frame: Ethernet, IP and TCP headers without options.
+/// Payload of a segment and length of its frame, in bytes: Ethernet, IP and TCP headers without options.
 pub(crate) const SEGMENT_BYTES: f64 = 1460.0;
 pub(crate) const FRAME_BYTES: f64 = 1514.0;
-/// The frame of an acknowledgement, of which there is one for two segments.
+/// Frame length of an acknowledgement, in bytes; there is one for two segments.
 pub(crate) const ACKNOWLEDGEMENT_BYTES: f64 = 60.0;
 
-/// A connection under way.
+/// Connection in progress.
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
     pub(crate) item: usize,
     pub(crate) route: Vec<Hop>,
-    /// Its frames: as many a second as it gets on average.
+    /// Flow of its frames, at the average rate it gets.
     pub(crate) flow: Flow,
-    /// From its start to its end.
+    /// Time from its start to its end.
     pub(crate) duration: Duration,
-    /// What holds it back; none: its window.
+    /// Place that limits its rate; none if its window does.
     pub(crate) held_by: Option<Place>,
-    /// Frames a second that there would be for it.
+    /// Rate available to it, in frames a second.
     pub(crate) available: f64,
-    /// What comes of it.
+    /// Course of the connection.
     pub(crate) transfer: Option<Transfer>,
 }
 
@@ -36,7 +36,8 @@ impl Connection {
         Connection { item, route, flow, duration, held_by: None, available: 0.0, transfer: None }
     }
 
-    /// Where its frames take longest: there its bursts wait, even if its window holds it back.
+    /// Returns the station with the longest service of its frames: bursts wait there, even if the window limits the
+    /// rate.
     fn slowest(&self) -> Option<usize> {
         let visits = self.flow.steps.iter().filter_map(|step| match step {
             Step::Visit(visit) => Some((visit.service.mean, visit.station)),
@@ -45,7 +46,7 @@ impl Connection {
         visits.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, station)| station)
     }
 
-    /// Seconds that a frame of it takes at a station on its way.
+    /// Returns the service time of a frame at a station on the route, in seconds.
     fn frame_s(&self, at: usize) -> Option<f64> {
         self.flow.steps.iter().find_map(|step| match step {
             Step::Visit(visit) if visit.station == at => Some(visit.service.mean),
@@ -54,7 +55,7 @@ impl Connection {
     }
 }
 
-/// A round trip when nothing waits, in seconds: the way back is as long.
+/// Returns the round-trip time without queueing, in seconds; the way back has equal delays.
 fn round_trip(connection: &Connection, graph: &Graph) -> f64 {
     let delay = |hop: &Hop| if let Hop::Line(line) = hop { graph.lines[*line].spec.delay.as_secs_f64() } else { 0.0 };
     let served = |step: &Step| if let Step::Visit(visit) = step { visit.service.mean } else { 0.0 };
@@ -62,9 +63,10 @@ fn round_trip(connection: &Connection, graph: &Graph) -> f64 {
     2.0 * there + connection.flow.steps.iter().map(served).sum::<f64>()
 }
 
-/// Shares what `others` leave of each line and data path: all grow alike until something holds them (max-min fairness).
+/// Shares the capacity that `others` leave of each line and data path: all rates grow alike until something limits
+/// them (max-min fairness).
 pub(crate) fn share(connections: &mut [Connection], others: &[Flow], network: &Network<'_>, graph: &Graph) {
-    // Time that a frame of a connection takes at each queue, and what is left of each queue's time.
+    // Share of each queue's time that is left.
     let mut left: HashMap<usize, f64> = HashMap::new();
     for flow in others {
         for step in flow.steps.iter() {
@@ -126,7 +128,8 @@ pub(crate) fn share(connections: &mut [Connection], others: &[Flow], network: &N
     }
 }
 
-/// Follows connections from their start to their end: what they get on average after that, and what waits, at queues that they fill, by station.
+/// Computes the course of each connection from start to end, and updates its average rate. Returns the waiting time
+/// at the queues that connections fill, by station.
 pub(crate) fn follow(
     connections: &mut [Connection],
     graph: &Graph,
@@ -157,7 +160,7 @@ pub(crate) fn follow(
     Ok(queues)
 }
 
-/// A connection at the queue that holds it back, of whose buffer it has a share.
+/// Returns the parameters of a connection at the queue that limits it, with its share of that buffer.
 fn bulk(one: &Connection, station: Option<usize>, share: f64, round_trip_s: f64, network: &Network<'_>) -> Bulk {
     let available = FRAME_BYTES * one.available;
     let line = station.and_then(|at| one.frame_s(at)).map_or(available, |frame_s| FRAME_BYTES / frame_s.max(1e-15));

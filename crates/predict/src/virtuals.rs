@@ -1,33 +1,34 @@
-//! Traffic between hosts where switches are cut into virtual ones: whose packets they are, and what they wait for at the output.
+//! Models traffic between hosts over switches with virtual switches: finds the virtual switch that takes the packets,
+//! and the output at which they wait.
 use crate::graph::{Graph, Hop};
 use weir_scenario::{Control, FailMode, Scenario, Selector, Traffic, VirtualSwitch};
 
-/// A virtual switch's share of an output.
+/// Share of an output that a virtual switch has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Output {
-    /// Place of the switch in the file.
+    /// Index of the switch in the scenario.
     pub(crate) switch: usize,
-    /// Place of the virtual switch among its.
+    /// Index of the virtual switch in its switch.
     pub(crate) cut: usize,
-    /// Numbers of the physical ports that packets come in and leave by.
+    /// Numbers of the physical ports at which packets arrive and leave.
     pub(crate) input: u32,
     pub(crate) output: u32,
 }
 
-/// What is known of a packet on its way.
+/// Properties of a packet on its route.
 struct Packet<'a> {
     scenario: &'a Scenario,
     traffic: &'a Traffic,
-    /// From the sender to the receiver, or back.
+    /// Sender and receiver of this direction.
     ends: [usize; 2],
-    /// The VLAN it is in on the line that it came by; 0: none.
+    /// VLAN of the packet on the line by which it arrived; 0 for none.
     vlan: u16,
 }
 
-/// A way with the outputs of virtual switches in it, each behind its switch.
+/// Returns the route with the outputs of virtual switches, each behind its switch.
 ///
 /// # Errors
-/// Why packets do not get through, in words.
+/// The reason in words why packets do not get through.
 pub(crate) fn through(
     scenario: &Scenario,
     graph: &Graph,
@@ -55,13 +56,14 @@ pub(crate) fn through(
 }
 
 impl Packet<'_> {
-    /// A controller for tenants tags packets between switches.
+    /// Updates the VLAN behind a switch without virtual switches: a controller for tenants tags packets between
+    /// switches.
     fn leaves_uncut(&mut self, to_host: bool) {
         let tenant = self.scenario.hosts[self.ends[0]].tenant.filter(|_| !to_host);
         self.vlan = tenant.map_or(0, |tenant| self.scenario.tenants[tenant].vlan);
     }
 
-    /// The virtual switch that takes it from port to port.
+    /// Returns the output of the virtual switch that takes the packet from port to port.
     fn taken(&mut self, switch: usize, input: u32, output: u32) -> Result<Output, String> {
         let physical = &self.scenario.switches[switch];
         let whose = |one: &VirtualSwitch| one.select.iter().any(|selector| self.is_chosen(selector, input));
@@ -89,7 +91,7 @@ impl Packet<'_> {
 
     fn is_chosen(&self, selector: &Selector, input: u32) -> bool {
         let [from, to] = self.ends.map(|host| &self.scenario.hosts[host]);
-        // The receiver's address is the item's, on the way there; on the way back it is the sender's.
+        // The item's address is the receiver's on the way there, and the sender's on the way back.
         let there = self.ends == [self.traffic.from, self.traffic.to];
         let v6 = self.traffic.address.is_ipv6();
         let own = |host: &weir_scenario::Host| host.ip.iter().find(|ip| ip.addr.is_ipv6() == v6).map(|ip| ip.addr);
@@ -106,7 +108,7 @@ impl Packet<'_> {
     }
 }
 
-/// Whether a switch that is not cut forwards anything.
+/// Returns true if a switch forwards anything. Those with virtual switches are checked separately.
 pub(crate) fn forwards(scenario: &Scenario, switch: usize) -> bool {
     let switch = &scenario.switches[switch];
     !switch.virtual_switches.is_empty()

@@ -1,27 +1,29 @@
-//! Threads that sleep between packets and have to be woken: those of weir's own switches, and of hosts in this process.
+//! Adds the time to wake up sleeping threads: those of weir's own switches, and of hosts in this process.
 use crate::network::Network;
 use std::time::Duration;
 
-/// A switch that waits looks for packets for this long at least before it sleeps, and for as long as the other if that met packets lately.
+/// Shortest time for which an idle switch polls before it sleeps, and the time if polling was successful lately.
 const SHORT: Duration = Duration::from_micros(30);
 const LONG: Duration = Duration::from_millis(2);
 
-/// How often a thread has to wake up for a packet.
+/// Wake-ups for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Wakes {
-    /// A switch's, by which packets of all flows are met.
+    /// True if the packet visits a switch's thread, which packets of all flows wake up.
     pub(crate) switch: bool,
-    /// Those that a timer or a packet of this flow alone wakes: who holds packets of a link with a delay, who receives.
+    /// Number of threads that a timer or a packet of this flow alone wakes up: those that delay a link's packets, and
+    /// receivers.
     pub(crate) others: u8,
 }
 
-/// Whether a line's delay is long enough for the thread that holds its packets to sleep.
+/// Returns true if a line's delay is long enough for the thread that delays its packets to sleep.
 pub(crate) fn sleeps_through(delay: Duration) -> bool {
     delay > SHORT
 }
 
-/// Seconds that these wake-ups take in the mean at a switch with packets at this rate. It sleeps unless it looks for long enough: for the longer time
-/// where more than half of the packets come within it, which keeps it looking.
+/// Returns the mean time of these wake-ups in seconds, at a switch with packets at this rate. The switch sleeps
+/// unless it polls for long enough: for the longer time if more than half of the packets arrive within it, which
+/// keeps it polling.
 pub(crate) fn seconds(wakes: Wakes, rate: f64, network: &Network<'_>) -> f64 {
     let one = network.settings.wake_up.as_secs_f64();
     if one <= 0.0 {

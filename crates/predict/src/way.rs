@@ -1,22 +1,24 @@
-//! What one flow's packets meet on their way through a solved network: their delay as a sum of independent parts, and how many arrive.
+//! Computes the delay of one flow's packets through a solved network as a sum of independent parts, and the share
+//! that arrives.
 use crate::network::{Flow, Network, Step, Visit};
 use crate::station::Solved;
 use crate::waking;
 use weir_model::{Distribution, Law, ModelError};
 
-/// Waiting times that stay apart in a sum; the smallest beyond them become one by mean and variance, so that a long way stays cheap.
+/// Most waiting times kept separate in a sum; the smallest ones beyond are combined by mean and variance, so that
+/// long routes stay cheap.
 const MOST_WAITS: usize = 5;
-/// A part whose mean is a smaller share of all is taken as always the same.
+/// Share of the whole mean below which a part counts as constant.
 const NEGLIGIBLE: f64 = 1e-4;
 
-/// A flow's packets of one kind: those that no switch asks about, or those that all do.
+/// Result of a flow's packets of one kind: those that no switch asks about, or those that switches ask about.
 #[derive(Debug, Clone)]
 pub(crate) struct Passage {
     /// Share of the packets sent that arrive.
     pub(crate) arrives: f64,
-    /// Their delay; the place of the queue that has no steady state if there is one.
+    /// Delay, or the index of a queue without a steady state.
     pub(crate) delay: Result<Distribution, usize>,
-    /// The queue at which they wait longest, and how long.
+    /// Queue with the longest stay, and its length in seconds.
     pub(crate) longest: Option<(usize, f64)>,
 }
 
@@ -27,7 +29,7 @@ struct Parts {
     laws: Vec<Distribution>,
 }
 
-/// How packets of a flow fare; `asks`: those about which switches ask the controller.
+/// Computes the result of a flow's packets. `asks` selects those that switches ask the controller about.
 pub(crate) fn passage(
     network: &Network<'_>,
     solved: &[Option<Solved>],
@@ -82,7 +84,8 @@ impl Walk<'_> {
 }
 
 impl Parts {
-    /// The sum: constants, the packet's own length on all lines together, and what is independent.
+    /// Returns the sum of the constants, of the packet's own transmission on all lines together, and of independent
+    /// parts.
     fn sum(mut self, lengths: &Law) -> Result<Distribution, ModelError> {
         let own = (self.per_byte_s > 0.0).then(|| lengths.scaled(self.per_byte_s)).transpose()?;
         let total =

@@ -1,4 +1,4 @@
-//! Every number of a scenario, exchanged for extreme ones: the scenario is refused with its line, or answered.
+//! Replaces every number of a scenario by extreme ones: the scenario is refused with its line, or answered.
 use std::ops::Range;
 use weir_predict::{Settings, predict};
 use weir_scenario::Scenario;
@@ -11,7 +11,7 @@ const SCENARIOS: [(&str, &str); 4] = [
     ("at-x510.toml", include_str!("../../../examples/at-x510.toml")),
 ];
 
-/// Where the numbers stand: runs of digits and points that no letter is in front of, outside comments.
+/// Returns the positions of the numbers: runs of digits and points without a letter in front, outside comments.
 fn numbers(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = 0;

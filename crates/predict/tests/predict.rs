@@ -1,4 +1,4 @@
-//! Predictions of whole scenarios beside closed forms, reference values and simulations.
+//! Compares predictions of whole scenarios with closed forms, reference values and simulations.
 use weir_model::control_path::{Agents, FourStations, four_stations};
 use weir_model::{Law, station};
 use weir_predict::{FlowAnswer, Prediction, Settings, Status, predict};
@@ -9,7 +9,7 @@ fn predicted(text: &str) -> Prediction {
     predict(&scenario, &Settings::default()).unwrap()
 }
 
-/// A switch between two hosts, and datagrams from one to the other.
+/// Returns a scenario with a switch between two hosts, and datagrams from one to the other.
 fn one_switch(controller: &str, timing: &str, udp: &str) -> String {
     format!(
         "[controller]\n{controller}\n[[switch]]\nname = \"s1\"\n[switch.timing]\n{timing}\n\
@@ -22,7 +22,7 @@ fn near(found: f64, expected: f64, within: f64) {
     assert!((found / expected - 1.0).abs() <= within, "found {found}, expected {expected}");
 }
 
-/// Two access lines of 10 Gbit/s and frames of 100 bytes: next to nothing beside milliseconds.
+/// Datagrams in frames of 100 bytes, negligible on access lines of 10 Gbit/s compared with milliseconds.
 const SMALL: &str = "payload = \"58B\"\narrival = \"poisson\"";
 
 #[test]
@@ -96,8 +96,8 @@ fn staged(lam: f64, p: f64, more: &str, controller: &str) -> FlowAnswer {
     predicted(&text).flows.remove(0)
 }
 
-/// Reference values of the four-station model: rate, share, whether agents share a processor, buffers of agents and controller; mean, mean by the
-/// controller, loss. They are facts of this model's reference implementation.
+/// Reference values of the four-station model: rate, share, true if agents share a processor, buffers of agents and
+/// controller; mean, mean through the controller, loss. They come from this model's reference implementation.
 #[test]
 fn stages_are_those_of_the_reference() {
     for (lam, p, shared, buffers, mean, control, loss) in [
@@ -120,7 +120,7 @@ fn stages_are_those_of_the_reference() {
     }
 }
 
-/// With one processor without loss predictions are the model's own, which tells what comes back from what is new.
+/// With one processor without loss, predictions equal the model that distinguishes returns from new arrivals.
 #[test]
 fn returns_to_one_processor_are_those_of_the_model() {
     for (lam, p) in [(140.0, 0.5), (60.0, 0.4), (200.0, 0.05)] {
@@ -142,11 +142,12 @@ fn returns_to_one_processor_are_those_of_the_model() {
         near(flow.control.unwrap().mean_s, model.control_s.unwrap(), 1e-3);
         near(flow.control.unwrap().p95_s, model.control.unwrap().quantile(0.95).unwrap(), 1e-3);
     }
-    // simulated, as the reference vectors have it: 0.031559 s, the 95 % interval 0.000193 to either side
+    // Simulated, as in the reference vectors: 0.031559 s, with a 95 % interval of ± 0.000193.
     near(staged(140.0, 0.5, "agents = \"shared\"\n", "").delay.unwrap().mean_s, 0.031_559, 0.02);
 }
 
-/// The same of the split of delay and capacity: rate, share, scv, buffer, write; mean, mean of the others, mean by the controller, loss.
+/// Reference values of the latency-capacity split: rate, share, scv, buffer, write; mean, mean of direct packets,
+/// mean through the controller, loss.
 #[test]
 fn measured_control_paths_are_those_of_the_reference() {
     for (lam, p, scv, buffer, write, mean, data, control, loss) in [
@@ -164,7 +165,7 @@ fn measured_control_paths_are_those_of_the_reference() {
             &predicted(&one_switch("app = \"learning\"", &timing, &format!("rate = {lam}\nnew_flows = {p}\n{SMALL}")))
                 .flows[0];
         near(flow.delay.unwrap().mean_s, mean, 2e-3);
-        // The access lines' 160 ns beside 9 us.
+        // The access lines add 160 ns to 9 us.
         near(flow.data.unwrap().mean_s, data + 1.6e-7, 2e-3);
         near(flow.control.unwrap().mean_s, control, 1e-3);
         assert!((flow.loss.unwrap() - loss).abs() <= 1e-3 * loss + 1e-9, "{flow:?}");
@@ -173,7 +174,7 @@ fn measured_control_paths_are_those_of_the_reference() {
 
 #[test]
 fn what_has_no_steady_state_is_named_and_the_rest_is_answered() {
-    // 400 asking packets a second at an agent that serves 177.
+    // 400 packets a second ask at an agent that serves 177.
     let flow = stages(800.0, 0.5, "");
     assert_eq!(flow.status, Status::Unstable);
     assert!(flow.delay.is_none() && flow.control.is_none() && flow.loss.is_none());
@@ -191,7 +192,7 @@ fn what_has_no_steady_state_is_named_and_the_rest_is_answered() {
     assert!(device.advice.as_ref().unwrap().contains("it serves 1000"), "{device:?}");
     assert_eq!(prediction.unstable(), 2);
     assert_eq!(prediction.warnings[0].kind, "UNSTABLE");
-    // What comes out of it loads the line behind it, and no more.
+    // The station's departures load the line behind it, and no more than these.
     let line = prediction.devices.iter().find(|device| device.device == "s1 -> b").unwrap();
     near(line.packets_per_s, 1000.0, 1e-6);
 }
@@ -234,7 +235,7 @@ fn the_quickstart_is_what_virtual_time_has() {
     let prediction = predict(&scenario, &Settings::default()).unwrap();
     let flow =
         |kind: &str, from: &str| prediction.flows.iter().find(|flow| flow.kind == kind && flow.from == from).unwrap();
-    // weir simulate says 206 us after the first, 941 Mbit/s, and 707 us beside TCP.
+    // weir simulate gives 206 us after the first, 941 Mbit/s, and 707 us beside TCP.
     near(flow("ping", "red-b").delay.unwrap().p50_s, 207e-6, 0.03);
     near(flow("tcp", "red-a").goodput_bps.unwrap(), 941e6, 0.02);
     near(flow("udp", "blue-a").delay.unwrap().p50_s, 707e-6, 0.1);
@@ -256,7 +257,8 @@ fn nothing_is_delivered_where_nobody_forwards() {
     assert_eq!((&flow.status, flow.loss), (&Status::NoPath, Some(1.0)));
 }
 
-/// Two hosts at a switch that is cut: the virtual switch of untagged packets has a fifth of the ports.
+/// Returns the prediction for two hosts at a switch with a virtual switch for untagged packets, which has a fifth of
+/// the ports.
 fn cut(more: &str, traffic: &str) -> Prediction {
     predicted(&format!(
         "[[switch]]\nname = \"s1\"\n[switch.fabric]\nrate = \"100Mbit/s\"\n\
@@ -275,23 +277,24 @@ fn traffic_between_hosts_waits_at_its_virtual_switchs_share() {
     let udp = "kind = \"udp\"\nrate = \"16Mbit/s\"\npayload = \"958B\"\narrival = \"poisson\"";
     let prediction = cut("fail_mode = \"standalone\"", udp);
     let flow = &prediction.flows[0];
-    // The source's line leaves its packets as they came, as good as; then a queue at a fifth of the rate, and two lines.
+    // The source's line hardly changes the arrivals; then a queue at a fifth of the rate, and two lines.
     let alone = station::mg1(2000.0, &Law::constant(1000.0 * 8.0 / 2e7).unwrap()).unwrap();
     near(flow.delay.unwrap().mean_s, alone.waiting_s + 2.0 * 80e-6, 0.05);
     assert_eq!(flow.bottleneck.as_deref(), Some("s1 one to port 2"));
     let line = prediction.devices.iter().find(|device| device.device == "s1 -> b").unwrap();
     assert_eq!(line.model, "paced by the fabric");
-    // TCP fills what is guaranteed.
+    // TCP fills the guaranteed rate.
     let tcp = &cut("fail_mode = \"standalone\"", "kind = \"tcp\"").flows[0];
     near(tcp.goodput_bps.unwrap(), 2e7 * 1460.0 / 1514.0, 1e-3);
     assert_eq!(tcp.bottleneck.as_deref(), Some("s1 one to port 2"));
-    // Nobody forwards, or nobody takes the packets.
+    // No forwarding, or no virtual switch for the packets.
     let none = &cut("", udp).flows[0];
     assert_eq!(none.status, Status::NoPath);
     assert!(none.notes[0].contains("virtual switch one has neither a controller"), "{:?}", none.notes);
 }
 
-/// Packets of one length through a switch cut in two, the first of which gets half of the port.
+/// Returns the prediction for packets of one length through a switch with two virtual switches, of which the first
+/// gets half of the port.
 fn streams(discipline: &str, load: f64) -> Prediction {
     predicted(&format!(
         "[[switch]]\nname = \"s1\"\n[switch.fabric]\nports = 3\nrate = \"100Mbit/s\"\ncrosspoint = \"2MB\"\ndiscipline = \"{discipline}\"\n\
@@ -311,7 +314,7 @@ fn virtual_switches_have_their_guaranteed_rate() {
     near(flow.packets_per_s, 35e6 / 8000.0, 1e-9);
     near(flow.delay.unwrap().mean_s, alone.waiting_s, 1e-6);
     assert!(flow.notes.iter().any(|note| note.contains("242.2 us at most")), "{:?}", flow.notes);
-    // Nobody else sends: all of the port is left.
+    // No other stream sends: the whole port is left.
     let whole = station::mg1(35e6 / 8000.0, &Law::constant(8000.0 / 1e8).unwrap()).unwrap();
     let expected = flow.expected.as_ref().unwrap();
     assert_eq!((expected.rate_bps, &flow.streams[..]), (100_000_000, &[0][..]));
@@ -319,12 +322,13 @@ fn virtual_switches_have_their_guaranteed_rate() {
     // Three rounds of two quanta, less two of its own, and the packet: five largest packets at 100 Mbit/s.
     let flow = &streams("drr", 0.35).flows[0];
     assert!(flow.notes.iter().any(|note| note.contains("605.6 us at most")), "{:?}", flow.notes);
-    // More than the guarantee fills the buffers, and is lost.
+    // Load beyond the guarantee fills the buffers, and is lost.
     let flow = &streams("drr", 0.6).flows[0];
     near(flow.loss.unwrap(), 1.0 / 6.0, 0.01);
 }
 
-/// Writing entries takes nearly all of the data path's time: what is served hardly changes what is left, and found no rest.
+/// Writing entries takes almost all of the data path's time: the served load hardly changes the rest, and the
+/// iteration did not converge.
 #[test]
 fn a_data_path_that_entries_take_all_of_has_an_answer() {
     for write in ["800us", "905us", "906us", "910us", "2ms"] {
@@ -339,7 +343,7 @@ fn a_data_path_that_entries_take_all_of_has_an_answer() {
     }
 }
 
-/// The agent for packet-ins is full, and lets through what the one for packet-outs, of the same speed, can just serve.
+/// The agent for packet-ins is full, and passes on exactly what the agent for packet-outs, of equal speed, can serve.
 #[test]
 fn a_queue_behind_a_full_one_of_the_same_speed_has_an_answer() {
     let agent = "{ law = \"exponential\", mean = \"4569.828us\" }";
@@ -439,7 +443,7 @@ mod random {
     }
 }
 
-/// Datagrams over one link between two switches.
+/// Returns the prediction for datagrams over one link between two switches.
 fn over_a_link(link: &str) -> Prediction {
     predicted(&format!(
         "[topology]\nkind = 'linear'\nswitches = 2\nrate = '1Gbit/s'\n{link}\n\
@@ -467,7 +471,8 @@ fn jitter_is_part_of_the_delay_and_losses_multiply() {
     assert!(ordered.iter().any(|warning| warning.kind == "JITTER_ORDER"), "{ordered:?}");
 }
 
-/// A transfer that ends before its first segment can arrive gets nothing, and the file's other traffic is answered.
+/// A transfer that ends before its first segment can arrive delivers nothing, and the file's other traffic is
+/// answered.
 #[test]
 fn a_transfer_shorter_than_its_start_is_answered() {
     let wan = include_str!("../../../examples/wan.toml");
