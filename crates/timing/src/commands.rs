@@ -1,4 +1,5 @@
-//! The queue of commands: gathered in batches, carried out one after the other, each as long as it takes; and barriers between them.
+//! Queues commands: gathers them in batches, carries them out one after the other, each for its duration, and orders
+//! barriers between them.
 use crate::effect::{Done, Effect};
 use crate::record::{Record, WorkKind};
 use crate::server::Drawn;
@@ -9,40 +10,41 @@ use weir_model::switch::batch::Batching;
 use weir_model::switch::speedup::Batch;
 use weir_units::Instant;
 
-/// Commands and barriers that wait at most; who has more to say has to wait.
+/// Most commands and barriers in the queue; further ones have to wait outside.
 pub const MAX_COMMANDS: usize = 1 << 16;
 
-/// What a command is about, as the tables are when its turn comes. Entries have the names that they were added by.
+/// Effect of a command, as the tables are when its turn comes. Entries have the names under which they were added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
-    /// It adds an entry.
+    /// Adds one entry.
     Add {
-        /// Of this priority.
+        /// Priority of the entry.
         priority: u16,
     },
-    /// It modifies these, or puts others in their place.
+    /// Modifies or replaces entries.
     Modify {
-        /// The entries.
+        /// Names of the entries.
         entries: Vec<u64>,
     },
-    /// It deletes these.
+    /// Deletes the listed entries.
     Delete {
-        /// The entries.
+        /// Names of the entries.
         entries: Vec<u64>,
     },
-    /// It carries out a bundle.
+    /// Carries out a bundle.
     Bundle {
-        /// What its messages do, as the tables are before it; those that change no entries do [`Work::Nothing`].
+        /// Effects of its messages, as the tables are before it; messages that change no entries are
+        /// [`Work::Nothing`].
         members: Vec<Work>,
-        /// Messages behind those, which take as long as these do in the mean.
+        /// Number of further messages, which take the mean time of `members`.
         more: usize,
     },
-    /// It will be refused.
+    /// Changes nothing: the command will be refused.
     Nothing,
 }
 
 impl Work {
-    /// Changes of the tables that it is.
+    /// Returns the number of table changes this command makes.
     pub(crate) fn writes(&self) -> u32 {
         match self {
             Work::Bundle { members, more } => {
@@ -54,7 +56,7 @@ impl Work {
     }
 }
 
-/// What came, in its order.
+/// Command waiting in a batch, with its arrival time.
 #[derive(Debug)]
 struct Waiting<T> {
     item: T,
@@ -69,13 +71,13 @@ struct Current<T> {
     work: Work,
 }
 
-/// Says what a command of a batch takes, given those that packets do not meet yet.
+/// Function that returns the cost of a command in a batch, given the commands that packets do not see yet.
 pub(crate) type Charging<'a, T> = dyn FnMut(&T, Batch, &VecDeque<Done<T>>) -> Charged + 'a;
 
-/// What the queue is told of a command whose turn has come.
+/// Effect and cost of a command whose turn has come.
 pub(crate) struct Charged {
     pub(crate) kind: WorkKind,
-    /// Changes of the tables that it is.
+    /// Number of table changes this command makes.
     pub(crate) writes: u32,
     pub(crate) charge: Charge,
     pub(crate) work: Work,
@@ -85,56 +87,56 @@ pub(crate) struct Charged {
 struct Barrier<T> {
     item: T,
     came: Instant,
-    /// How many commands have to be done before it.
+    /// Number of commands that have to be done before the barrier's reply.
     after: u64,
 }
 
 #[derive(Debug)]
 pub(crate) struct Commands<T> {
     batching: Batching,
-    /// The batch that is being gathered.
+    /// Batch that is being gathered.
     gathering: Vec<Waiting<T>>,
-    /// When the last of it came.
+    /// Arrival time of its latest command.
     last: Instant,
-    /// Batches that are whole: when they became that, and how many are left of how many.
+    /// Complete batches: time of completion, number of commands, and commands left.
     whole: VecDeque<(Instant, u32, VecDeque<Waiting<T>>)>,
     waiting: usize,
     current: Option<Current<T>>,
-    /// When the last one was done.
+    /// Time at which the latest command was done.
     free: Instant,
     came: u64,
-    /// Those that barriers need not wait for any more, and since when.
+    /// Number of commands that count as done for barriers, and the time of the latest one.
     done: u64,
     counted: Instant,
     effect: Effect<T>,
-    /// Those on their way to packets that may yet be refused.
+    /// Number of commands that packets do not see yet and that may still be refused.
     unsure: u64,
     barriers: VecDeque<Barrier<T>>,
-    /// When the first barrier is answered, once that is known.
+    /// Time of the first barrier's reply, once known.
     answer: Option<Instant>,
-    /// When the one before it was.
+    /// Time of the previous barrier's reply.
     answered: Instant,
     waits: bool,
     lag: Drawn,
 }
 
-/// What the queue of commands has for who looks.
+/// Result of a step of the queue.
 pub(crate) enum Step<T> {
-    /// A command is done, and packets meet what it changed.
+    /// A command is done, and packets see its changes.
     Done {
         item: T,
         record: Record,
-        /// Of a bundle that finds all levels full: the message that does.
+        /// For a bundle that finds all levels full: index of the message that does.
         member: Option<usize>,
     },
-    /// A command is done, and packets do not meet yet what it changed.
+    /// A command is done, but packets do not see its changes yet.
     Unseen,
     /// A barrier is to be answered.
     Answer { item: T, due: Instant },
-    /// A command was begun: it holds the data path from then on.
+    /// A command was started: it seizes the data path from then on.
     Begun {
         at: Instant,
-        /// For so many changes of the tables.
+        /// Number of table changes.
         writes: u32,
     },
 }
@@ -166,22 +168,22 @@ impl<T> Commands<T> {
         self.waiting().0 + self.barriers.len() < MAX_COMMANDS
     }
 
-    /// Whether any command or barrier is under way.
+    /// Returns true if no command or barrier is in the queue.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting() == (0, 0)
     }
 
-    /// Commands and barriers that wait.
+    /// Returns the numbers of waiting commands and barriers.
     pub(crate) fn waiting(&self) -> (usize, usize) {
         (self.waiting + usize::from(self.current.is_some()) + self.unseen().len(), self.barriers.len())
     }
 
-    /// Commands that were carried out, and that packets do not meet yet.
+    /// Returns the commands that were carried out but that packets do not see yet.
     pub(crate) fn unseen(&self) -> &VecDeque<Done<T>> {
         self.effect.waiting()
     }
 
-    /// Whether packets meet later what commands changed than when they were carried out.
+    /// Returns true if packets see changes later than they are carried out.
     pub(crate) fn has_effect(&self) -> bool {
         self.effect.takes_time()
     }
@@ -203,7 +205,7 @@ impl<T> Commands<T> {
         self.look_at_barrier();
     }
 
-    /// When the batch that is gathered is whole without more commands.
+    /// Returns the time at which the gathered batch is complete without further commands.
     fn closes(&self) -> Instant {
         if self.gathering.is_empty() {
             Instant::FAR
@@ -212,7 +214,8 @@ impl<T> Commands<T> {
         }
     }
 
-    /// A gap of the time-out itself ends a batch, as for [`Batching::batches`].
+    /// Ends the gathered batch if its time-out has passed. A gap equal to the time-out ends a batch, as in
+    /// [`Batching::batches`].
     fn close(&mut self, now: Instant) {
         let closes = self.closes();
         if closes <= now {
@@ -225,7 +228,7 @@ impl<T> Commands<T> {
         self.whole.push_back((at, together, std::mem::take(&mut self.gathering).into()));
     }
 
-    /// When there is something to do. `ahead` says when what is said at a time is to be handed out.
+    /// Returns the time of the next step. `ahead` returns the release time of a message that is due at a given time.
     pub(crate) fn due(&self, ahead: &dyn Fn(Instant) -> Instant) -> Instant {
         let next = match (&self.current, self.whole.front()) {
             (Some(current), _) => current.record.ended,
@@ -235,14 +238,15 @@ impl<T> Commands<T> {
         next.min(self.closes()).min(self.answers().map_or(Instant::FAR, ahead)).min(self.effect.due())
     }
 
-    /// When the first barrier is answered, if nothing comes before that.
+    /// Returns the time of the first barrier's reply, unless another step comes before it.
     fn answers(&self) -> Option<Instant> {
         let ends = self.current.as_ref().map_or(Instant::FAR, |current| current.record.ended);
         self.answer.filter(|answer| *answer <= ends && *answer < self.effect.due())
     }
 
-    /// The next thing that is due; `ahead` as with [`Commands::due`]. `charge` says what a command is and takes when its turn comes: all
-    /// before it have been carried out, and packets meet them but for those it is given.
+    /// Performs the next step that is due; `ahead` is as in [`Commands::due`]. `charge` returns the effect and cost
+    /// of a command when its turn comes: all commands before it have been carried out, and packets see them except
+    /// those it is given.
     pub(crate) fn step(
         &mut self,
         now: Instant,
@@ -294,7 +298,8 @@ impl<T> Commands<T> {
         Some(Step::Begun { at: began, writes })
     }
 
-    /// A command is done. One that is refused changes nothing; others are on their way to packets, in their order.
+    /// Ends a command. A refused command changes nothing; others are passed on to become visible to packets, in
+    /// order.
     fn end(&mut self, current: Current<T>) -> Step<T> {
         let Current { item, record, member, work } = current;
         self.free = record.ended;
@@ -319,14 +324,15 @@ impl<T> Commands<T> {
         step
     }
 
-    /// Whether nothing is to be carried out at once: the end of a batch, or of commands that are carried out one by one.
+    /// Returns true if no further command starts at once: at the end of a batch, or without batching when the queue
+    /// is empty.
     fn batch_is_over(&self, now: Instant) -> bool {
         let next = self.whole.front();
         let is_within = |(_, together, left): &(Instant, u32, VecDeque<Waiting<T>>)| left.len() < *together as usize;
         next.is_none_or(|next| next.0 > now || (self.batching.most > 1 && !is_within(next)))
     }
 
-    /// Works out when the first barrier is answered, if the commands before it are done.
+    /// Computes the time of the first barrier's reply if the commands before it are done.
     fn look_at_barrier(&mut self) {
         let Some(barrier) = self.barriers.front() else { return };
         if self.answer.is_none() && barrier.after <= self.done {

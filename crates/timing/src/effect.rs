@@ -1,8 +1,9 @@
-//! When packets meet what commands changed: some time after these were carried out, and for all of them together.
+//! Delays the moment at which packets see changes after commands were carried out, for all commands together.
 //!
-//! A switch whose data path keeps what it has decided of packets (Open vSwitch's megaflows) looks through that when its threads come round, which has little to do with how many commands
-//! there were. So a round begins when nothing more is to be carried out, or at the end of a batch of a switch that gathers them, and shows, when it ends, all that was done before it
-//! began. A switch that is never done begins one as soon as a change has waited for as long as a round takes in the mean.
+//! A switch whose data path caches decisions about packets (Open vSwitch's megaflows) revalidates that cache
+//! periodically, whatever the number of commands. So a round begins when no further command is to be carried out, or
+//! at the end of a batch if the switch gathers them. When the round ends, it shows all changes done before it began.
+//! A switch that is never idle begins a round as soon as a change has waited for the mean length of a round.
 use crate::Work;
 use crate::record::Record;
 use crate::server::Drawn;
@@ -10,36 +11,37 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use weir_units::Instant;
 
-/// A command that was carried out, and that packets do not meet yet.
+/// Command that was carried out but that packets do not see yet.
 #[derive(Debug)]
 pub(crate) struct Done<T> {
     pub(crate) item: T,
     pub(crate) record: Record,
-    /// What it does, as far as is known.
+    /// Effect of the command, as far as known.
     pub(crate) work: Work,
-    /// Commands that count as done for barriers only when packets meet this one: it may yet be refused.
+    /// Number of commands that count as done for barriers only when packets see this one, because it may still be
+    /// refused.
     pub(crate) holds: u64,
 }
 
-/// Commands on their way from the control plane to packets.
+/// Commands whose changes are not yet visible to packets.
 #[derive(Debug)]
 pub(crate) struct Effect<T> {
-    /// None: packets meet at once what commands changed.
+    /// Law of the delay; none if packets see changes at once.
     time: Option<Drawn>,
     mean: Duration,
     waiting: VecDeque<Done<T>>,
-    /// How many came in all.
+    /// Number of commands so far.
     came: u64,
-    /// For how many of these a round began.
+    /// Number of commands covered by rounds that began.
     covered: u64,
-    /// When rounds end, and how many of those that came they show.
+    /// Rounds in progress: end time, and number of commands they show.
     rounds: Vec<(Instant, u64)>,
-    /// How many the last round that ended showed, and when.
+    /// Number of commands shown by the latest round that ended, and its end time.
     shown: (u64, Instant),
 }
 
 impl<T> Effect<T> {
-    /// With a law of times and its mean.
+    /// Creates the queue with a law of delays and its mean.
     pub(crate) fn new(time: Option<Drawn>, mean: Duration) -> Effect<T> {
         let (waiting, rounds) = (VecDeque::new(), Vec::new());
         Effect { time, mean, waiting, came: 0, covered: 0, rounds, shown: (0, Instant::ZERO) }
@@ -49,29 +51,31 @@ impl<T> Effect<T> {
         self.time.is_some()
     }
 
-    /// Commands that wait, the first that came first.
+    /// Returns the commands that wait, in order of arrival.
     pub(crate) fn waiting(&self) -> &VecDeque<Done<T>> {
         &self.waiting
     }
 
-    /// One more command counts as done for barriers only with the last that may yet be refused; whether there is such a one.
+    /// Makes one more command count as done for barriers together with the latest one that may be refused. Returns
+    /// true if there is such a command.
     pub(crate) fn hold(&mut self) -> bool {
         let unsure = self.waiting.iter_mut().rev().find(|done| done.holds > 0);
         unsure.map(|done| done.holds += 1).is_some()
     }
 
-    /// Of those that came, how many packets meet.
+    /// Returns the number of commands that packets see.
     fn gone(&self) -> u64 {
         self.came - self.waiting.len() as u64
     }
 
-    /// A command was carried out.
+    /// Adds a command that was carried out.
     pub(crate) fn done(&mut self, command: Done<T>) {
         self.waiting.push_back(command);
         self.came += 1;
     }
 
-    /// A round begins if any change waits for one, and a batch is over, or it has no end and the first has waited for long.
+    /// Begins a round if a change waits for one, and a batch is over, or batches have no end and the first change has
+    /// waited for the mean length.
     pub(crate) fn look(&mut self, now: Instant, is_over: bool, is_endless: bool) {
         let at = usize::try_from(self.covered.saturating_sub(self.gone())).unwrap_or(usize::MAX);
         let Some(first) = self.waiting.get(at) else { return };
@@ -82,7 +86,8 @@ impl<T> Effect<T> {
         }
     }
 
-    /// When packets meet the first that waits; [`Instant::FAR`] if none does, or no round began.
+    /// Returns the time at which packets see the first waiting command; [`Instant::FAR`] if there is none, or no
+    /// round began.
     pub(crate) fn due(&self) -> Instant {
         match self.waiting.is_empty() {
             true => Instant::FAR,
@@ -91,7 +96,7 @@ impl<T> Effect<T> {
         }
     }
 
-    /// The first that waits, if packets meet it now.
+    /// Returns the first waiting command if packets see it now.
     pub(crate) fn take(&mut self, now: Instant) -> Option<Done<T>> {
         let due = self.due();
         if due > now {
@@ -100,7 +105,7 @@ impl<T> Effect<T> {
         if self.gone() >= self.shown.0 {
             let ended = self.rounds.iter().filter(|(ends, _)| *ends <= due).map(|(_, came)| *came).max()?;
             self.shown = (ended, due);
-            // Rounds that began before show nothing more when they end.
+            // Rounds that began earlier show nothing new when they end.
             self.rounds.retain(|(_, came)| *came > ended);
         }
         let mut first = self.waiting.pop_front()?;

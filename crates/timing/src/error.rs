@@ -1,19 +1,19 @@
-//! Why a profile cannot be lived up to.
+//! Defines the error of a profile that cannot be emulated.
 
-/// Why a profile cannot be lived up to.
+/// Reason why a profile cannot be emulated.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TimingError {
-    /// A part of it is for formulas and simulations alone.
+    /// A part of the profile is only for formulas and simulations.
     #[error("profile {profile}: found {found}, expected {expected}")]
     Unsuitable {
-        /// Its name.
+        /// Name of the profile.
         profile: String,
-        /// What it has.
+        /// Part that was found.
         found: &'static str,
-        /// What would do.
+        /// Part that would be suitable.
         expected: &'static str,
     },
-    /// A law cannot be drawn from.
+    /// A law cannot be sampled.
     #[error(transparent)]
     Law(#[from] weir_traffic::TrafficError),
     /// A cost has no value.

@@ -1,33 +1,34 @@
-//! Places where packets wait until several go on together.
+//! Queues packets until several are released together.
 use crate::MAX_HELD;
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_profile::Gate;
 use weir_units::Instant;
 
-/// Waiting packets. They go on together: at a tick, or when there are enough of them or the last push is long enough ago.
+/// Queue whose packets are released together: at a tick, or when there are enough of them or the time-out since the
+/// last release has passed.
 ///
-/// Ticks and time-outs without packets do nothing: with the next packet the last of them is worked out.
+/// Ticks and time-outs without packets have no effect: the latest one is computed when the next packet arrives.
 #[derive(Debug)]
 pub struct GateQueue<T> {
     kind: Gate,
     waiting: VecDeque<T>,
-    /// The next tick or time-out, as far as it was worked out.
+    /// Next tick or time-out, as far as computed.
     next: Instant,
-    /// Packets of the tick under way that may still go.
+    /// Number of packets that the current tick may still release.
     left: usize,
 }
 
 impl<T> GateQueue<T> {
-    /// With its first tick at `first`.
+    /// Creates an empty queue with its first tick at `first`.
     pub fn new(kind: Gate, first: Instant) -> GateQueue<T> {
         GateQueue { kind, waiting: VecDeque::new(), next: first, left: 0 }
     }
 
-    /// A packet comes; given back if there is no room.
+    /// Adds a packet.
     ///
     /// # Errors
-    /// There is no room.
+    /// The queue is full; the packet is returned.
     pub fn offer(&mut self, now: Instant, item: T) -> Result<(), T> {
         if self.waiting.len() >= MAX_HELD {
             return Err(item);
@@ -53,12 +54,12 @@ impl<T> GateQueue<T> {
         }
     }
 
-    /// When those that wait go on.
+    /// Returns the release time of the waiting packets; [`Instant::FAR`] if there are none.
     pub fn due(&self) -> Instant {
         if self.waiting.is_empty() { Instant::FAR } else { self.next }
     }
 
-    /// The next one that goes on, and when.
+    /// Returns the next packet that is released, with its release time; none if that is after `now`.
     pub fn take(&mut self, now: Instant) -> Option<(Instant, T)> {
         if self.due() > now {
             return None;
@@ -79,17 +80,17 @@ impl<T> GateQueue<T> {
         Some((due, item))
     }
 
-    /// How many wait.
+    /// Returns the number of waiting packets.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether nobody waits.
+    /// Returns true if no packet waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Nanoseconds from one tick or time-out to the next, at least 1.
+    /// Returns the time between two ticks or the time-out, in nanoseconds, at least 1.
     pub fn every_ns(kind: Gate) -> u64 {
         let every = match kind {
             Gate::Tick { every, .. } => every,

@@ -1,17 +1,17 @@
-//! The data path as packets of one level meet it.
+//! Serves the packets of one table level in the data path.
 use crate::server::{Drawn, Server};
 use weir_model::switch::forward::{At, Forwarding};
 use weir_profile::{LevelForwarding, MatchKind};
 use weir_units::Instant;
 
-/// One level's part of the data path.
+/// Server of the data path for one level.
 #[derive(Debug)]
 pub(crate) struct Lane<T> {
     pub(crate) server: Server<T>,
     service: Drawn,
-    /// By kind of match; none: all packets are served by the law.
+    /// Forwarding laws by kind of match; none if all packets are served by the profile's service law.
     laws: Option<[Forwarding; 3]>,
-    /// When the packet before came.
+    /// Arrival time of the previous packet.
     last: Option<Instant>,
 }
 
@@ -21,7 +21,7 @@ impl<T> Lane<T> {
         Lane { server: Server::new(limit), service, laws, last: None }
     }
 
-    /// A packet comes.
+    /// Adds a packet. Returns it if there is no room.
     pub(crate) fn offer(&mut self, now: Instant, kind: MatchKind, bytes: u32, entries: u64, item: T) -> Result<(), T> {
         let gap_s = self.last.replace(now).map_or(f64::MAX, |last| now.since(last).as_secs_f64());
         let service_ns = match &self.laws {

@@ -1,32 +1,32 @@
-//! How late what was due was looked at.
+//! Measures how late due items were released.
 use hdrhistogram::Histogram;
 use std::time::Duration;
 
-/// Longest lateness that is told apart: a minute.
+/// Longest lateness that is distinguished: a minute.
 const LONGEST_NS: u64 = 60_000_000_000;
 
-/// What is done later than this after it was due is late.
+/// Lateness above which a release counts as late.
 pub const LATE: Duration = Duration::from_micros(20);
 
-/// How late things were done after they were due.
+/// Histogram of the lateness of releases.
 #[derive(Debug)]
 pub struct Lateness {
     by: Histogram<u64>,
     late: u64,
 }
 
-/// How late things were.
+/// Summary of the lateness of releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LateBy {
-    /// How many things.
+    /// Number of releases.
     pub count: u64,
-    /// Half of them were at most so late.
+    /// Median of the lateness.
     pub p50: Duration,
-    /// 99 of 100 were.
+    /// 99th percentile of the lateness.
     pub p99: Duration,
-    /// The latest.
+    /// Largest value of the lateness.
     pub most: Duration,
-    /// Things that were more than [`LATE`] late.
+    /// Number of releases later than [`LATE`].
     pub late: u64,
 }
 
@@ -39,13 +39,13 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// Something was done so long after it was due.
+    /// Records a release that was late by `late`.
     pub fn note(&mut self, late: Duration) {
         self.late += u64::from(late > LATE);
         self.by.saturating_record(u64::try_from(late.as_nanos()).unwrap_or(u64::MAX).clamp(1, LONGEST_NS));
     }
 
-    /// In sum.
+    /// Returns the summary of all releases.
     pub fn sum(&self) -> LateBy {
         let at = |quantile| Duration::from_nanos(self.by.value_at_quantile(quantile));
         let most = Duration::from_nanos(self.by.max());

@@ -1,59 +1,63 @@
-//! How long before it is due a packet is to be released, so that it leaves when it is due: handing it to a port of the kernel takes some microseconds, more the
-//! longer nothing was handed out and caches went cold. A machine that keeps a schedule counts that in. So with messages, for which another thread is to wake up.
+//! Computes how early a packet is released so that it leaves when it is due. Handing a packet to a kernel port takes
+//! some microseconds, and more after a silence, when caches are cold. Messages are released early, too, because
+//! another thread has to wake up for them.
 use std::time::Duration;
 use weir_units::Instant;
 
-/// It follows what is known exactly by this part of the difference, up and down.
+/// Divisor of the difference by which the lead follows an exactly known duration, in both directions.
 const FOLLOWS: u64 = 4;
-/// Of what is known to be no more it goes up by this part,
+/// Divisor of the difference by which the lead rises towards an upper bound of the duration.
 const UP: u64 = 8;
-/// and down by this part: what took least counts most.
+/// Divisor of the difference by which the lead falls towards an upper bound: the smallest durations are the most
+/// reliable.
 const DOWN: u64 = 2;
-/// What handing a packet out takes at most, where it is not known exactly: a call that wakes up whoever waits for the packet takes some 30 us, most of them after the
-/// packet came.
+/// Largest lead learned from upper bounds, in nanoseconds: a call that wakes up the packet's receiver takes about 30
+/// us, most of it after the packet arrived.
 const UNTOLD_NS: u64 = 12_000;
-/// Silences shorter than this are alike,
+/// Length of a silence below which silences are not distinguished, in nanoseconds.
 const SHORT_NS: u64 = 128_000;
-/// and so are those between this and twice as long, and so on so often: the last are a quarter of a second and longer.
+/// Number of classes of silences. Each covers twice the length of the previous one; the last class is a quarter of a
+/// second and longer.
 const SILENCES: usize = 12;
 
-/// How long handing something out took.
+/// Duration of handing something out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Took {
-    /// So long, until it left.
+    /// Exact duration until it left.
     Exactly(Duration),
-    /// No longer: what came after it left is in it.
+    /// Upper bound, which includes time after it left.
     AtMost(Duration),
 }
 
-/// See the module's page.
+/// Lead before the due time, learned from the durations of handing out.
 #[derive(Debug)]
 pub(crate) struct Lead {
-    /// In nanoseconds, after each length of silence; none as long as it is not known.
+    /// Lead in nanoseconds for each class of silences; none while unknown.
     after: [Option<u64>; SILENCES],
-    /// When something was last handed out.
+    /// Time at which something was last handed out.
     last: Instant,
     bounds: Bounds,
 }
 
-/// What can be held against a machine, in nanoseconds.
+/// Limits of what a duration may teach, in nanoseconds.
 #[derive(Debug)]
 struct Bounds {
-    /// Nothing is released sooner than this before it is due.
+    /// Largest lead that is learned.
     most: u64,
-    /// The same of what is not known exactly.
+    /// Largest lead learned from upper bounds.
     untold: u64,
-    /// One that took so much longer than what is known counts as that, since something else held it up.
+    /// Most by which a duration may exceed the known one; larger excess is due to other causes and is cut off.
     longer: u64,
 }
 
 impl Lead {
-    /// Of packets, which the thread itself hands to the kernel: after 10 ms of silence they leave some 20 us later.
+    /// Creates the lead of packets, which the thread itself hands to the kernel: after 10 ms of silence they leave
+    /// about 20 us later.
     pub(crate) fn of_packets() -> Lead {
         Lead::within(Bounds { most: 60_000, untold: UNTOLD_NS, longer: 8_000 })
     }
 
-    /// Of messages, which another thread writes.
+    /// Creates the lead of messages, which another thread writes.
     pub(crate) fn of_messages() -> Lead {
         Lead::within(Bounds { most: 150_000, untold: 150_000, longer: 60_000 })
     }
@@ -62,14 +66,14 @@ impl Lead {
         Lead { after: [None; SILENCES], last: Instant::ZERO, bounds }
     }
 
-    /// Handing something out took so long, until then.
+    /// Records the duration of handing something out, which ended at `until`.
     pub(crate) fn note(&mut self, until: Instant, took: Took) {
         let (Took::Exactly(time) | Took::AtMost(time)) = took;
         let place = self.place(until - time);
         let known = self.after(place);
         let (most, up, down) = match took {
             Took::Exactly(_) => (self.bounds.most, FOLLOWS, FOLLOWS),
-            // That it may have been more than what is known exactly of others says nothing against that.
+            // The cap for upper bounds does not reduce a larger known lead.
             Took::AtMost(_) => (self.bounds.untold.max(known), UP, DOWN),
         };
         let took_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -83,17 +87,17 @@ impl Lead {
         self.last = until;
     }
 
-    /// How long before it is due what is due then is to be released.
+    /// Returns the lead of an item due at `due`.
     pub(crate) fn time(&self, due: Instant) -> Duration {
         Duration::from_nanos(self.after(self.place(due)))
     }
 
-    /// When what is due then is to be released.
+    /// Returns the release time of an item due at `due`.
     pub(crate) fn before(&self, due: Instant) -> Instant {
         if due == Instant::FAR { due } else { due - self.time(due) }
     }
 
-    /// What is known of such a silence, or of the next shorter one of which something is.
+    /// Returns the lead for a class of silences, or for the next shorter class that is known.
     fn after(&self, place: usize) -> u64 {
         self.after[..=place].iter().rev().find_map(|known| *known).unwrap_or(0)
     }
@@ -114,7 +118,7 @@ mod tests {
         Duration::from_micros(us)
     }
 
-    /// Something is handed out each `every`, and takes so long.
+    /// Hands something out every `every`, with these durations.
     fn each(lead: &mut Lead, every: Duration, took: impl IntoIterator<Item = Took>) -> Duration {
         for took in took {
             let (Exactly(time) | AtMost(time)) = took;

@@ -1,7 +1,10 @@
-//! When a switch that has a profile does what: flow-mods wait for their batch and their turn, packets for the data path and its ticks, messages for the
-//! agents. The code has no clock and no sockets: it is given what comes and `now`, and gives what is to be done and when to look again ([`Stage`]).
+//! Delays a datapath's messages and packets to match a profiled device: flow-mods wait for their batch and their
+//! turn, packets for the data path and its ticks, messages for the agents.
 //!
-//! What waits is of any type `T`: frames and messages live, their lengths in virtual time.
+//! The code has no clock and no sockets. Callers pass arrivals and `now`, and get items to release and the time of
+//! the next step ([`Stage`]).
+//!
+//! Items have any type `T`: frames and messages in live switches, their lengths in virtual time.
 mod commands;
 mod effect;
 mod error;

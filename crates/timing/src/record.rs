@@ -1,51 +1,52 @@
-//! What became of commands.
+//! Records the course of commands.
 use weir_units::Instant;
 
-/// Records that are kept until somebody takes them; the oldest go first.
+/// Most records kept until they are taken; the oldest are dropped first.
 pub const MAX_RECORDS: usize = 1 << 16;
 
-/// The first line of a file of records.
+/// First line of a file of records.
 pub const CSV_HEAD: &str = "kind,came_s,start_s,delay_s,batch,moved,full,effect_s";
 
-/// What a command does.
+/// Effect of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkKind {
-    /// It adds an entry.
+    /// Adds an entry.
     Add,
-    /// It modifies entries.
+    /// Modifies or replaces entries.
     Modify,
-    /// It deletes entries.
+    /// Deletes matching entries.
     Delete,
-    /// It carries out a bundle.
+    /// Carries out a bundle.
     Bundle,
-    /// It is refused for another reason than full tables.
+    /// Changes nothing: refused for another reason than full tables.
     Nothing,
 }
 
-/// A command that was carried out.
+/// Course of a command that was carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// What it did.
+    /// Effect of the command.
     pub kind: WorkKind,
-    /// When it came.
+    /// Arrival time of the command.
     pub came: Instant,
-    /// When the switch began it.
+    /// Start of its execution.
     pub began: Instant,
-    /// When it was done.
+    /// End of its execution.
     pub ended: Instant,
-    /// From when on packets met what it changed: when it was done, but for devices whose changes take effect later.
+    /// Time from which packets see its changes: the end of its execution, except for devices whose changes take
+    /// effect later.
     pub shown: Instant,
-    /// Commands of its batch.
+    /// Number of commands in its batch.
     pub batch: u32,
-    /// Entries that moved down a level for it.
+    /// Number of entries moved to the next level for it.
     pub moved: u32,
-    /// It was refused, since all levels were full.
+    /// True if it was refused because all levels were full.
     pub full: bool,
 }
 
 impl Record {
-    /// As a line of a file; see [`CSV_HEAD`]. `delay_s` is from when it came until it was done, `effect_s` from then until packets
-    /// met what it changed.
+    /// Returns the record as a line of a file; see [`CSV_HEAD`]. `delay_s` is the time from arrival to the end of
+    /// execution, `effect_s` from then until packets see the changes, both in seconds.
     pub fn csv(&self) -> String {
         let Record { kind, came, began, ended, shown, batch, moved, full } = self;
         let kind = match kind {

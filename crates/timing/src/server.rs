@@ -1,41 +1,43 @@
-//! A server with its queue: each waits for those before it, and for its own service.
+//! Serves items one after the other: each waits for those before it and for its own service.
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_profile::ServiceTime;
 use weir_traffic::{Services, Stream, TrafficError};
 use weir_units::Instant;
 
-/// Most that wait at one place if the profile has no limit; more are refused.
+/// Most items at one server if the profile has no limit; more are refused.
 pub const MAX_HELD: usize = 1 << 16;
 
-/// One server, first come, first served. When the service of each ends is known as soon as it comes, unless something seizes the server.
+/// Server with a first-come, first-served queue. The end of each service is known on arrival, unless something seizes
+/// the server later.
 #[derive(Debug)]
 pub struct Server<T> {
-    /// With the end of its service, from which shifts are taken off (modulo 2^64).
+    /// Items, each with the end of its service less `shift_ns` (modulo 2^64).
     queue: VecDeque<(u64, T)>,
-    /// By how much seizures have moved all that wait, in nanoseconds.
+    /// Sum of the delays by seizures, in nanoseconds.
     shift_ns: u64,
-    /// Until when it is busy, in nanoseconds.
+    /// End of the busy period, in nanoseconds.
     busy_ns: u64,
     limit: usize,
-    /// What is left over of a nanosecond: times are exact in the mean.
+    /// Fraction of a nanosecond left over, so that times are exact on average.
     rest_ns: f64,
 }
 
 impl<T> Server<T> {
-    /// An idle server that holds so many at most, with the one in service; none: [`MAX_HELD`].
+    /// Creates an idle server that holds at most `limit` items, including the one in service; without a limit,
+    /// [`MAX_HELD`].
     pub fn new(limit: Option<u32>) -> Server<T> {
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(MAX_HELD).min(MAX_HELD);
         Server { queue: VecDeque::new(), shift_ns: 0, busy_ns: 0, limit, rest_ns: 0.0 }
     }
 
-    /// Something comes, to be served for so long; given back if there is no room.
+    /// Adds an item with a service time of `service_ns` nanoseconds.
     ///
     /// # Errors
-    /// There is no room.
+    /// There is no room; the item is returned.
     pub fn offer(&mut self, now: Instant, service_ns: f64, item: T) -> Result<(), T> {
         let now = now.as_nanos();
-        // Those that were served, but were not taken yet, need no place.
+        // Items that were served but not taken yet occupy no place.
         let served = self.queue.partition_point(|(ends, _)| ends.wrapping_add(self.shift_ns) <= now);
         if self.queue.len() - served >= self.limit || self.queue.len() >= MAX_HELD {
             return Err(item);
@@ -49,7 +51,7 @@ impl<T> Server<T> {
         Ok(())
     }
 
-    /// Something else has the server for a while from now on; who waits goes on afterwards.
+    /// Seizes the server for `time` from `now` on; waiting items continue afterwards.
     pub fn seize(&mut self, now: Instant, time: Duration) {
         let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let served = self.queue.partition_point(|(ends, _)| ends.wrapping_add(self.shift_ns) <= now.as_nanos());
@@ -59,12 +61,12 @@ impl<T> Server<T> {
         self.busy_ns = self.busy_ns.max(now.as_nanos()).saturating_add(time);
     }
 
-    /// When the first one's service ends.
+    /// Returns the end of the first item's service; [`Instant::FAR`] if there is none.
     pub fn due(&self) -> Instant {
         self.queue.front().map_or(Instant::FAR, |(ends, _)| Instant::from_nanos(ends.wrapping_add(self.shift_ns)))
     }
 
-    /// The first one, if its service has ended, and when.
+    /// Returns the first item and the end of its service, if that is not after `now`.
     pub fn take(&mut self, now: Instant) -> Option<(Instant, T)> {
         let due = self.due();
         if due > now {
@@ -73,18 +75,18 @@ impl<T> Server<T> {
         self.queue.pop_front().map(|(_, item)| (due, item))
     }
 
-    /// How many are there.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Whether nobody is there.
+    /// Returns true if there are no items.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 }
 
-/// Draws service times.
+/// Random service times.
 #[derive(Debug)]
 pub(crate) struct Drawn {
     services: Services,

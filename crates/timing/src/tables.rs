@@ -1,7 +1,7 @@
-//! A switch's tables as a profile sees them: which level holds which entry, and what changes cost.
+//! Tracks a switch's tables as a profile sees them: the level of each entry, and the cost of changes.
 //!
-//! The same laws as of [`weir_model::switch::device::Device`], for entries that have names, come and go by themselves, and see packets; what a command would
-//! cost is told before it is carried out.
+//! The laws are those of [`weir_model::switch::device::Device`], for entries that have names, are added and removed
+//! independently, and match packets. The cost of a command is returned before it is carried out.
 use crate::commands::Work;
 use std::collections::HashMap;
 use weir_model::ModelError;
@@ -11,35 +11,35 @@ use weir_model::switch::policy::Standing;
 use weir_model::switch::priorities::Priorities;
 use weir_model::switch::speedup::{Batch, Overhead};
 
-/// What a command takes.
+/// Cost of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Charge {
-    /// Seconds.
+    /// Duration in seconds.
     pub duration_s: f64,
-    /// Entries that move to the next level for it.
+    /// Number of entries moved to the next level for it.
     pub moved: u32,
-    /// All levels are full: the command is to be refused.
+    /// True if all levels are full: the command is to be refused.
     pub full: bool,
-    /// Of a bundle to be refused: the message that finds them full.
+    /// For a bundle to be refused: index of the message that finds the levels full.
     pub member: Option<usize>,
 }
 
-/// An entry that is written to a level when one is added.
+/// Write of an entry to a level when an entry is added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Visit {
-    /// The level, from 0.
+    /// Level, from 0.
     pub level: usize,
-    /// The entry's priority.
+    /// Priority of the entry that is written.
     pub priority: u16,
-    /// Entries there before.
+    /// Number of entries in the level before.
     pub entries: u64,
-    /// Those of strictly lower priority: they have to make place.
+    /// Number of entries of strictly lower priority, which have to shift.
     pub shifts: u64,
-    /// Different priorities there with it.
+    /// Number of different priorities, including that of the written entry.
     pub different: usize,
 }
 
-/// Entries by level. An entry's name is any number that no other entry has.
+/// Entries by level. Each entry has a unique number as its name.
 #[derive(Debug, Clone)]
 pub struct Tables {
     model: SwitchModel,
@@ -55,45 +55,45 @@ struct Level {
     priorities: Priorities,
 }
 
-/// Who goes from a full level.
+/// Entry that leaves a full level.
 enum Goes {
-    /// The one that comes.
+    /// Entry that is being added.
     Coming,
-    /// One that is there.
+    /// Present entry, by name.
     There(u64, Standing),
 }
 
 impl Tables {
-    /// Empty tables.
+    /// Creates empty tables.
     pub fn new(model: SwitchModel) -> Tables {
         let levels = model.levels.iter().map(|_| Level::default()).collect();
         Tables { model, levels, level_of: HashMap::new(), clock: 0, beyond: 0 }
     }
 
-    /// The level that holds an entry, from 0.
+    /// Returns the level of an entry, from 0.
     pub fn level_of(&self, entry: u64) -> Option<usize> {
         self.level_of.get(&entry).copied()
     }
 
-    /// Entries of a level.
+    /// Returns the number of entries in a level.
     pub fn entries(&self, level: usize) -> u64 {
         self.levels.get(level).map_or(0, |level| level.priorities.entries())
     }
 
-    /// Entries of each level.
+    /// Returns the number of entries in each level.
     pub fn occupancy(&self) -> Vec<u64> {
         self.levels.iter().map(|level| level.priorities.entries()).collect()
     }
 
-    /// Entries that were added though all levels were full, by others than commands.
+    /// Returns the number of entries that were added although all levels were full, by others than commands.
     pub fn beyond(&self) -> u64 {
         self.beyond
     }
 
-    /// What a command of a batch will take, as the tables are.
+    /// Returns the cost of a command in a batch, with the tables as they are.
     ///
     /// # Errors
-    /// A cost that has no value, which checked profiles do not have.
+    /// A cost has no value, which checked profiles exclude.
     pub fn charge(&self, work: &Work, batch: Batch) -> Result<Charge, ModelError> {
         let whole = |duration_s| Charge { duration_s, ..Charge::default() };
         match work {
@@ -105,7 +105,8 @@ impl Tables {
         }
     }
 
-    /// Each message finds what those before it left, in batches of as many as the switch takes together.
+    /// Returns the cost of a bundle: each message finds the tables as those before left them, in batches of the
+    /// switch's largest size.
     fn charge_bundle(&self, members: &[Work], more: usize, most: u32) -> Result<Charge, ModelError> {
         let (mut after, mut sum) = (self.clone(), Charge::default());
         let all = members.len() + more;
@@ -116,14 +117,15 @@ impl Tables {
             }
             sum.duration_s += charge.duration_s;
             sum.moved = sum.moved.saturating_add(charge.moved);
-            // Names that no entry has: they are counted from one up.
+            // Unused names: entries are named from one up.
             after.carry_out(work, u64::MAX - number as u64);
         }
         sum.duration_s *= all as f64 / members.len().max(1) as f64;
         Ok(sum)
     }
 
-    /// What a command does that is on its way, when entries have no names yet: as if it had been done. `name` is one that no entry has, and counts down.
+    /// Carries out the effect of a command that packets do not see yet, when its entries have no names. `name` is an
+    /// unused name, and counts down.
     pub(crate) fn foresee(&mut self, work: &Work, name: &mut u64) {
         let members = match work {
             Work::Bundle { members, .. } => members.as_slice(),
@@ -135,7 +137,7 @@ impl Tables {
         }
     }
 
-    /// What a command does; what it adds has this name.
+    /// Carries out the effect of a command; an added entry gets this name.
     fn carry_out(&mut self, work: &Work, name: u64) {
         match work {
             Work::Add { priority } => self.added(name, *priority),
@@ -145,7 +147,8 @@ impl Tables {
         }
     }
 
-    /// A switch says that its tables are full before it moves anything: an entry that is there is never lost.
+    /// Returns the cost of adding an entry. A switch reports full tables before it moves anything: a present entry is
+    /// never lost.
     fn charge_add(&self, priority: u16, batch: Batch) -> Result<Charge, ModelError> {
         let Some(visits) = self.visits(priority) else { return Ok(Charge { full: true, ..Charge::default() }) };
         let added_s = |visit: &Visit| {
@@ -157,7 +160,8 @@ impl Tables {
         Ok(Charge { duration_s, moved, ..Charge::default() })
     }
 
-    /// Where an added entry of this priority is written, and who is written in the levels below since it had to go for that; none if all levels are full.
+    /// Returns the levels where an added entry of this priority is written, and the entries written to lower levels
+    /// because they are displaced; none if all levels are full.
     pub fn visits(&self, priority: u16) -> Option<Vec<Visit>> {
         if (0..self.levels.len()).all(|level| !self.has_room(level)) {
             return None;
@@ -184,12 +188,12 @@ impl Tables {
         Some(visits)
     }
 
-    /// Different priorities of a level's entries.
+    /// Returns the number of different priorities in a level.
     pub fn different(&self, level: usize) -> usize {
         self.levels.get(level).map_or(0, |level| level.priorities.different())
     }
 
-    /// What a command finds in each level.
+    /// Returns the parameters of modifying or deleting in each level.
     fn changing(&self, entries: &[u64], modifying: bool) -> Vec<Changing> {
         let mut found = vec![0; self.levels.len()];
         entries.iter().filter_map(|entry| self.level_of(*entry)).for_each(|level| found[level] += 1);
@@ -208,8 +212,8 @@ impl Tables {
         self.model.levels[level].size.is_none_or(|size| self.entries(level) < size)
     }
 
-    /// Who goes from a level so that another can come; none if there is room. It looks at all entries of the level: only the policy knows an order, and
-    /// packets change it.
+    /// Returns the entry that leaves a level to make room for another; none if there is room. All entries of the
+    /// level are compared, because only the policy defines an order, and packets change it.
     fn goes(&self, level: usize, coming: Standing) -> Option<Goes> {
         if self.has_room(level) {
             return None;
@@ -229,7 +233,8 @@ impl Tables {
         }
     }
 
-    /// An entry is there now: it goes to the first level, and moves others down, or is moved itself, as the policy says. One of that name is replaced.
+    /// Adds an entry to the first level. The policy decides which entry moves down if the level is full: a present
+    /// one or the new one. An entry of the same name is replaced.
     pub fn added(&mut self, entry: u64, priority: u16) {
         self.removed(entry);
         self.clock += 1;
@@ -238,7 +243,7 @@ impl Tables {
         for level in 0..self.levels.len() {
             let next = match self.goes(level, moving.1) {
                 Some(_) if level == last => {
-                    // Not by a command, which would have been refused.
+                    // The entry was not added by a command, which would have been refused.
                     self.beyond += 1;
                     None
                 }
@@ -259,7 +264,7 @@ impl Tables {
         }
     }
 
-    /// An entry is gone.
+    /// Removes an entry.
     pub fn removed(&mut self, entry: u64) {
         let Some(level) = self.level_of.remove(&entry) else { return };
         if let Some(standing) = self.levels[level].entries.remove(&entry) {
@@ -267,7 +272,7 @@ impl Tables {
         }
     }
 
-    /// Entries were modified, by one command.
+    /// Records that one command modified these entries.
     pub fn modified(&mut self, entries: &[u64]) {
         self.clock += 1;
         let now = self.clock;
@@ -278,7 +283,7 @@ impl Tables {
         }
     }
 
-    /// A packet of that many bytes matched an entry.
+    /// Records that a packet of `bytes` bytes matched an entry.
     pub fn matched(&mut self, entry: u64, bytes: u32) {
         self.clock += 1;
         let now = self.clock;
@@ -294,7 +299,7 @@ impl Tables {
     }
 }
 
-/// How many of a bundle's messages are handled with the one of that number.
+/// Returns the size of the batch that contains the bundle's message with index `number`.
 fn together(number: usize, all: usize, most: u32) -> u32 {
     let most = usize::try_from(most).unwrap_or(usize::MAX).max(1);
     let of_batch = (all - number / most * most).min(most);

@@ -1,4 +1,4 @@
-//! The stage against the formulas, and what holds whatever comes.
+//! Compares the stage with the formulas, and checks properties for random input.
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,7 +50,7 @@ fn us(us: u64) -> Instant {
     Instant::from_nanos(us * 1000)
 }
 
-/// Everything that is released, by a shell that looks exactly when something is due.
+/// Releases everything, by a caller that looks exactly when something is due.
 fn run<T>(stage: &mut Stage<T>, describe: &mut dyn FnMut(&T) -> Work) -> Vec<Released<T>> {
     let mut all = Vec::new();
     while stage.due() != Instant::FAR {
@@ -76,7 +76,8 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    /// What commands cost, and where entries are, is what the formulas say. (Where all levels are full, the formulas lose an entry and the switch refuses.)
+    /// Costs of commands and levels of entries equal the formulas. (If all levels are full, the formulas lose an
+    /// entry, and the switch refuses.)
     #[test]
     fn costs_and_levels_are_those_of_the_model(ops in prop::collection::vec(op(), 1..60), policy in 0usize..4) {
         let mut model: SwitchModel = profile(TWO_LEVELS).tables.unwrap();
@@ -122,7 +123,8 @@ proptest! {
         prop_assert_eq!(tables.beyond(), 0);
     }
 
-    /// A bundle takes what its messages take one after the other, in batches of as many as the switch takes together, and leaves the tables alone.
+    /// A bundle takes as long as its messages one after the other, in batches of the switch's largest size, and does
+    /// not change the tables.
     #[test]
     fn a_bundle_takes_what_its_messages_take(before in prop::collection::vec(500u16..506, 0..9), ops in prop::collection::vec(op(), 1..20)) {
         let model: SwitchModel = profile(TWO_LEVELS).tables.unwrap();
@@ -168,8 +170,8 @@ proptest! {
         }
     }
 
-    /// Commands are carried out in their order, each once, one after the other, in the batches that the model cuts; barriers come behind the commands before
-    /// them and in front of those after.
+    /// Commands are carried out in order, each once, one after the other, in the model's batches; barriers follow the
+    /// commands before them and precede those after.
     #[test]
     fn commands_keep_their_order_and_their_batches(gaps in prop::collection::vec((0u64..1500, prop::bool::weighted(0.2)), 1..60)) {
         let mut stage: Stage<usize> = stage(TWO_LEVELS);
@@ -177,7 +179,7 @@ proptest! {
         let mut released = Vec::new();
         let mut describe = |_: &usize| Work::Modify { entries: vec![] };
         for (at, (gap, barrier)) in gaps.iter().enumerate() {
-            // No sum of gaps is the time-out itself, which two ways to write times round to either side.
+            // No sum of gaps equals the time-out, which two notations of times may round differently.
             now += std::time::Duration::from_nanos(*gap * 1000 + 7);
             released.extend(std::iter::from_fn(|| stage.release(now, &mut describe)));
             is_barrier.push(*barrier);
@@ -204,7 +206,7 @@ proptest! {
         prop_assert!(records.iter().all(|record| record.came <= record.began));
     }
 
-    /// Packets of a level leave in their order, none is lost or made, and the same seed gives the same times.
+    /// Packets of a level leave in order, none is lost or added, and equal seeds give equal times.
     #[test]
     fn packets_keep_their_order_and_runs_repeat(packets in prop::collection::vec((0u64..200, 0usize..2, 64u32..1500), 1..80)) {
         let once = || {
@@ -340,7 +342,7 @@ fn taking_entries_out_takes_its_own_time() {
     assert!((modified - (30.0 + 7.0 + 5.0 * 100.0 + 2.0 * 20.0 + 5.0 * 2.0)).abs() < 1e-6, "{modified}");
 }
 
-/// Carries out what is released like a switch does; what became of all, with the times.
+/// Carries out released items like a switch. Returns all items with their times.
 fn carried_out(stage: &mut Stage<Work>) -> Vec<(Part, u64)> {
     let (mut all, mut named) = (Vec::new(), 100);
     while stage.due() != Instant::FAR {
@@ -367,7 +369,7 @@ fn what_a_burst_changed_takes_effect_together() {
     stage.barrier(us(0), Work::Nothing);
     assert_eq!(stage.due(), us(0));
     let all = carried_out(&mut stage);
-    // 37 us to look for nothing in both levels.
+    // Searching both levels without a match takes 37 us.
     assert_eq!(all, [(Part::Barrier, 111), (Part::Command, 5111), (Part::Command, 5111), (Part::Command, 5111)]);
     let records = stage.take_records();
     assert_eq!(records.iter().map(|one| one.ended).collect::<Vec<_>>(), [us(37), us(74), us(111)]);
@@ -417,7 +419,7 @@ fn changes_on_their_way_take_their_place() {
     assert!(at(Part::Refused) <= at(Part::Barrier) && at(Part::Barrier) + 4900 < at(Part::Command), "{all:?}");
     assert_eq!(stage.tables().unwrap().occupancy(), [5, 9]);
     assert_eq!(stage.tables().unwrap().beyond(), 0);
-    // The same costs as without: each finds those before it.
+    // The costs equal those without an effect's delay: each command finds those before it.
     let mut without = Stage::new(&profile(&with_effect("\"0s\"")), 7).unwrap().unwrap();
     (0..16).for_each(|_| without.command(us(0), Work::Add { priority: 600 }));
     carried_out(&mut without);
@@ -485,7 +487,7 @@ fn what_handing_out_takes_is_taken_off_of_what_leaves() {
     assert_eq!(due(&|stage| _ = stage.packet_out(now, 64, 1).unwrap()), (Part::PacketOut, us(10_995), us(11_000)));
     assert_eq!(due(&|stage| _ = stage.packet_in(now, 64, 1).unwrap()), (Part::PacketIn, us(10_950), us(11_000)));
     assert_eq!(due(&|stage| stage.barrier(now, 1)), (Part::Barrier, us(10_950), us(11_000)));
-    // Where one server does both ways, packet-ins leave as packet-outs do, and are not said to be later.
+    // If one server does both jobs, packet-ins get the lead of packet-outs, not that of messages.
     let mut both: Stage<u32> = stage(&SLOW_SPEAKER.replace("packet_out = ", "agents = \"shared\"\npacket_out = "));
     for at in [us(9_000), now] {
         both.handed_out(at, Took::Exactly(packets.since(Instant::ZERO)));

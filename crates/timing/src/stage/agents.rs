@@ -1,4 +1,4 @@
-//! What carries packets to the controller and back.
+//! Delays packets on their way to the controller and back.
 use super::Part;
 use super::build::stream_number::{PACKET_IN, PACKET_OUT};
 use crate::TimingError;
@@ -7,17 +7,17 @@ use weir_profile::{ControlPath, ServiceTime, SwitchTiming};
 use weir_traffic::Stream;
 use weir_units::Instant;
 
-/// What carries packets to the controller and back.
+/// Agents that carry packets to the controller and back.
 #[derive(Debug)]
 pub(super) struct Agents<T> {
     pub(super) servers: [Option<Server<(Part, T)>>; 2],
     services: [Drawn; 2],
-    /// The first server does both jobs.
+    /// True if the first server does both jobs.
     shared: bool,
 }
 
 impl<T> Agents<T> {
-    /// Those of a switch.
+    /// Creates the agents of a switch.
     pub(super) fn new(timing: Option<&SwitchTiming>, seed: u64) -> Result<Agents<T>, TimingError> {
         let (mut packet_in, mut packet_out, mut both, mut limit): (Option<&ServiceTime>, Option<&ServiceTime>, _, _) =
             (None, None, false, None);
@@ -38,13 +38,14 @@ impl<T> Agents<T> {
         })
     }
 
-    /// When the next of each server is due, with its place, and whether it may leave as a packet.
+    /// Returns for each server: time of its next item, its index, and true if the item may leave as a packet.
     pub(super) fn due(&self) -> impl Iterator<Item = (Instant, usize, bool)> {
         let servers = self.servers.iter().enumerate();
         servers.filter_map(|(place, server)| Some((server.as_ref()?.due(), place, self.sends(place))))
     }
 
-    /// Whether what leaves a server may be a packet: packets are released at most as early as handing them out takes, so all that one server does is.
+    /// Returns true if items of a server may leave as packets. All items of one server then get the lead of packets,
+    /// which bounds how early they are released.
     pub(super) fn sends(&self, place: usize) -> bool {
         self.shared || place == self.place(Part::PacketOut)
     }
@@ -53,7 +54,7 @@ impl<T> Agents<T> {
         usize::from(part == Part::PacketOut && !self.shared)
     }
 
-    /// Given back with what it is if there is no agent, or no room.
+    /// Adds an item. It is returned with true if there is no room, with false if there is no agent.
     pub(super) fn offer(&mut self, now: Instant, part: Part, bytes: u32, item: T) -> Result<(), (bool, T)> {
         let place = self.place(part);
         let service_ns = self.services[usize::from(part == Part::PacketOut)].draw_ns(bytes);

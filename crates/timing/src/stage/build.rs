@@ -1,4 +1,4 @@
-//! What a profile makes of a stage.
+//! Builds a stage from a profile.
 use super::agents::Agents;
 use super::{Counts, Stage};
 use crate::commands::Commands;
@@ -16,23 +16,24 @@ use weir_profile::{ControlPath, Gate, Profile, Returns, SwitchTiming};
 use weir_traffic::Stream;
 use weir_units::Instant;
 
-/// Numbers of the streams of random numbers.
+/// Stream numbers for random numbers.
 pub(super) mod stream_number {
     pub(in crate::stage) const LAG: u64 = 0;
     pub(in crate::stage) const PACKET_IN: u64 = 1;
     pub(in crate::stage) const PACKET_OUT: u64 = 2;
     pub(in crate::stage) const TICK: u64 = 3;
-    /// And those after it.
+    /// First of the streams for lanes.
     pub(in crate::stage) const LANES: u64 = 4;
-    /// Above those of all levels.
+    /// Above the streams of all lanes.
     pub(in crate::stage) const EFFECT: u64 = 1 << 32;
 }
 
 impl<T> Stage<T> {
-    /// The stage of a switch with this profile; none if it takes no time. The same seed gives the same times.
+    /// Creates the stage of a switch with this profile; none if the profile takes no time. Equal seeds give equal
+    /// times.
     ///
     /// # Errors
-    /// The profile has parts that only formulas and simulations know what to do with, named.
+    /// The profile has parts that only formulas and simulations support; the error names them.
     pub fn new(profile: &Profile, seed: u64) -> Result<Option<Stage<T>>, TimingError> {
         if !profile.takes_time() {
             return Ok(None);
@@ -48,7 +49,7 @@ impl<T> Stage<T> {
         let mean_s = profile.effect.as_ref().map_or(0.0, |time| time.mean_s(0.0));
         let effect = Effect::new(effect, Duration::try_from_secs_f64(mean_s).unwrap_or_default());
         let gate = timing.and_then(|timing| timing.gate).map(|gate| {
-            // Where its ticks lie has nothing to do with when anything else happens.
+            // The phase of ticks is independent of all other events.
             let first = stream(TICK).below(GateQueue::<T>::every_ns(gate));
             GateQueue::new(gate, Instant::from_nanos(first))
         });
@@ -87,7 +88,7 @@ fn refuse(profile: &Profile, timing: &SwitchTiming) -> Result<(), TimingError> {
     }
 }
 
-/// A lane for each level; one for all if there are none.
+/// Creates a lane for each level, or a single one if there are no levels.
 fn lanes<T>(profile: &Profile, seed: u64) -> Result<Vec<Lane<T>>, TimingError> {
     let timing = profile.timing.as_ref();
     let (data, limit) = (timing.and_then(|timing| timing.data.as_ref()), timing.and_then(|timing| timing.data_buffer));

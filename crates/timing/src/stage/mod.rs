@@ -1,4 +1,4 @@
-//! All of a switch's timing together.
+//! Combines all delays of a switch.
 mod agents;
 mod build;
 
@@ -16,90 +16,90 @@ use std::time::Duration;
 use weir_profile::MatchKind;
 use weir_units::Instant;
 
-/// What was held back.
+/// Kind of a released item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
-    /// A command, now to be carried out.
+    /// Command to be carried out.
     Command,
-    /// A command that is to be refused: the tables are full (`OFPFMFC_TABLE_FULL`).
+    /// Command to be refused because the tables are full (`OFPFMFC_TABLE_FULL`).
     Refused,
-    /// A bundle that is to be refused: the message of this number finds the tables full.
+    /// Bundle to be refused; the message with this index finds the tables full.
     RefusedBundle(usize),
-    /// A barrier, now to be answered.
+    /// Barrier to be answered.
     Barrier,
-    /// A packet, now to leave.
+    /// Packet to be sent.
     Data,
-    /// A packet on its way to the controller.
+    /// Packet to be sent to the controller.
     PacketIn,
-    /// A packet from the controller, now to be carried out.
+    /// Packet from the controller, to be carried out.
     PacketOut,
-    /// A packet that found no room at the data path's gate: lost, and counted.
+    /// Packet that found no room at the data path's gate: lost, and counted.
     Lost,
 }
 
-/// Something whose time has come.
+/// Item whose time has come.
 #[derive(Debug)]
 pub struct Released<T> {
-    /// What it is.
+    /// Kind of the item.
     pub part: Part,
-    /// When its time came: not after `now`, or for a packet not much after it ([`Stage::handed_out`]).
+    /// Due time: not after `now`, or slightly after it for a packet ([`Stage::handed_out`]).
     pub due: Instant,
-    /// The thing itself.
+    /// Item that was deferred.
     pub item: T,
 }
 
-/// A packet on its way through the data path.
+/// Properties of a packet in the data path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passing {
-    /// The level that holds the entry it met, from 0.
+    /// Level of the entry that it matched, from 0.
     pub level: usize,
-    /// What that entry looks at.
+    /// Kind of match of that entry.
     pub kind: MatchKind,
-    /// Its length.
+    /// Length of the packet, in bytes.
     pub bytes: u32,
 }
 
-/// What went through.
+/// Counters of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Commands that were carried out.
+    /// Number of commands carried out.
     pub commands: u64,
-    /// Commands that were refused since all levels were full.
+    /// Number of commands refused because all levels were full.
     pub refused: u64,
-    /// Packets that found no room in the data path or at its gate.
+    /// Number of packets that found no room in the data path or at its gate.
     pub lost_data: u64,
-    /// Packets that found no room on their way to the controller, or back.
+    /// Number of packets that found no room on their way to the controller or back.
     pub lost_control: u64,
-    /// Records that nobody took.
+    /// Number of records dropped before they were taken.
     pub records_lost: u64,
 }
 
-/// What waits at one moment.
+/// Numbers of waiting items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waiting {
-    /// Commands, those that were begun included.
+    /// Commands, including those in progress.
     pub commands: usize,
-    /// Barriers.
+    /// Barriers without a reply.
     pub barriers: usize,
     /// Packets in the data path and at its gate.
     pub packets: usize,
-    /// Packets on their way to the controller, or back.
+    /// Packets on their way to the controller or back.
     pub control: usize,
 }
 
-/// What a switch with a profile holds back, until when.
+/// Delays of a switch with a profile: holds items until they are due.
 #[derive(Debug)]
 pub struct Stage<T> {
     commands: Commands<T>,
     tables: Option<Tables>,
-    /// The tables as commands find them, while some are on their way to packets, and the next name that no entry has.
+    /// Tables as commands find them while packets do not see all changes yet, with the next unused name.
     ahead: Option<(Tables, u64)>,
     lanes: Vec<Lane<T>>,
     gate: Option<GateQueue<T>>,
     agents: Agents<T>,
-    /// How long a command seizes the data path.
+    /// Time for which a command seizes the data path.
     write: Duration,
-    /// Packets that come back from the controller pass the data path again.
+    /// True if packets from the controller pass the data path again.
     passes_again: bool,
     records: VecDeque<Record>,
     counts: Counts,
@@ -109,32 +109,35 @@ pub struct Stage<T> {
 }
 
 impl<T> Stage<T> {
-    /// The tables as the profile sees them, to be told what happens to entries; none if changes take no time.
+    /// Returns the tables as the profile sees them, which the caller updates when entries change; none if changes
+    /// take no time.
     pub fn tables(&mut self) -> Option<&mut Tables> {
         self.tables.as_mut()
     }
 
-    /// Whether another command or barrier may come; those that there is no room for have to wait outside.
+    /// Returns true if there is room for another command or barrier; otherwise it has to wait outside.
     pub fn has_room(&self) -> bool {
         self.commands.has_room()
     }
 
-    /// Whether no command and no barrier is under way.
+    /// Returns true if no command and no barrier is in progress.
     pub fn is_idle(&self) -> bool {
         self.commands.is_idle()
     }
 
-    /// A flow-mod, or the end of a bundle, came. It is given back as [`Part::Command`], [`Part::Refused`] or [`Part::RefusedBundle`].
+    /// Adds a flow-mod or the end of a bundle. It is released as [`Part::Command`], [`Part::Refused`] or
+    /// [`Part::RefusedBundle`].
     pub fn command(&mut self, now: Instant, item: T) {
         self.commands.command(now, item);
     }
 
-    /// A barrier came. It is given back as [`Part::Barrier`].
+    /// Adds a barrier. It is released as [`Part::Barrier`].
     pub fn barrier(&mut self, now: Instant, item: T) {
         self.commands.barrier(now, item);
     }
 
-    /// A packet is on its way to a controller. It is given back as [`Part::PacketIn`]; or at once, by this very call, if that takes no time.
+    /// Adds a packet for a controller. It is released as [`Part::PacketIn`], or returned by this call if that takes
+    /// no time.
     ///
     /// # Errors
     /// There is no room: the packet is lost, and counted.
@@ -142,7 +145,8 @@ impl<T> Stage<T> {
         self.agent(now, Part::PacketIn, bytes, item)
     }
 
-    /// A packet came from a controller. It is given back as [`Part::PacketOut`]; or at once, by this very call, if that takes no time.
+    /// Adds a packet from a controller. It is released as [`Part::PacketOut`], or returned by this call if that takes
+    /// no time.
     ///
     /// # Errors
     /// There is no room: the packet is lost, and counted.
@@ -161,12 +165,12 @@ impl<T> Stage<T> {
         }
     }
 
-    /// Whether packets that come back from the controller pass the data path again.
+    /// Returns true if packets from the controller pass the data path again.
     pub fn passes_again(&self) -> bool {
         self.passes_again
     }
 
-    /// A packet passes the data path. It is given back as [`Part::Data`].
+    /// Adds a packet for the data path. It is released as [`Part::Data`].
     ///
     /// # Errors
     /// There is no room: the packet is lost, and counted.
@@ -177,12 +181,13 @@ impl<T> Stage<T> {
         offered.inspect_err(|_| self.counts.lost_data += 1)
     }
 
-    /// When there is something to do next; [`Instant::FAR`] if nothing waits.
+    /// Returns the time of the next step; [`Instant::FAR`] if nothing waits.
     pub fn due(&self) -> Instant {
         self.first(|due| self.lead.before(due), |due| self.said.before(due))
     }
 
-    /// When the time of the next thing comes: not before [`Stage::due`], since packets are released a little earlier ([`Stage::handed_out`]).
+    /// Returns the due time of the next item: not before [`Stage::due`], because packets are released slightly early
+    /// ([`Stage::handed_out`]).
     pub fn next(&self) -> Instant {
         self.first(|due| due, |due| due)
     }
@@ -193,7 +198,7 @@ impl<T> Stage<T> {
         of_packets(packets).min(of_messages(agents)).min(self.commands.due(&of_messages))
     }
 
-    /// When packets leave, and from where.
+    /// Returns the due times of packets, with their places.
     fn packets(&self) -> impl Iterator<Item = (Instant, Place)> {
         let lanes = self.lanes.iter().enumerate().map(|(level, lane)| (lane.server.due(), Place::Lane(level)));
         let agents = self.agents.due().filter(|(.., leaves)| *leaves);
@@ -201,29 +206,32 @@ impl<T> Stage<T> {
         lanes.chain(self.gate.as_ref().map(|gate| (gate.due(), Place::Gate))).chain(agents)
     }
 
-    /// When packets leave for the controller, and from where.
+    /// Returns the due times of packets for the controller, with their places.
     fn messages(&self) -> impl Iterator<Item = (Instant, Place)> {
         let agents = self.agents.due().filter(|(.., leaves)| !leaves);
         agents.map(|(due, place, _)| (due, Place::Agent(place)))
     }
 
-    /// Handing a packet to its port took so long, until it left: packets are released earlier by what that takes mostly, so that they leave when they are due.
+    /// Records how long handing a packet to its port took until it left. Packets are released earlier by the typical
+    /// duration, so that they leave when they are due.
     pub fn handed_out(&mut self, left: Instant, took: Took) {
         self.lead.note(left, took);
     }
 
-    /// The same of a message, until it had been written to its channel.
+    /// Records how long a message took until it was written to its channel. Messages are released earlier by the
+    /// typical duration.
     pub fn said(&mut self, until: Instant, took: Duration) {
         self.said.note(until, Took::AtMost(took));
     }
 
-    /// The next thing whose time has come, the earliest first; none: look again at [`Stage::due`]. `describe` says what a command is about as the tables
-    /// are, when its turn comes.
+    /// Returns the next item that is due, the earliest first; none if the next step is only at [`Stage::due`].
+    /// `describe` returns the effect of a command with the tables as they are when its turn comes.
     pub fn release(&mut self, now: Instant, describe: &mut dyn FnMut(&T) -> Work) -> Option<Released<T>> {
         self.release_until(now, now, describe)
     }
 
-    /// The same of things whose time came by `until`, which is not after `now`: packets that came after that are yet to be looked up.
+    /// Returns the next item that was due by `until`, which is not after `now`, because packets that arrived after
+    /// `until` have not been looked up yet. See [`Stage::release`].
     pub fn release_until(
         &mut self,
         now: Instant,
@@ -257,7 +265,7 @@ impl<T> Stage<T> {
         }
     }
 
-    /// What comes first of what is to be released by `now`, and when it is due: a packet may be a little ahead of its time.
+    /// Returns the earliest item to be released by `now`, with its due time; a packet may be slightly early.
     fn earliest(&self, now: Instant) -> Option<(Instant, Place)> {
         let packet = self.packets().min_by_key(|(due, _)| *due);
         let packet = packet.map(|(due, place)| (self.lead.before(due), (due, place)));
@@ -301,7 +309,7 @@ impl<T> Stage<T> {
             Step::Answer { item, due } => Some(Released { part: Part::Barrier, due, item }),
             Step::Done { item, record, member } => {
                 if !record.full && member.is_none() {
-                    // Whoever is given it carries it out.
+                    // The caller carries out the command, so the anticipated tables are obsolete.
                     self.ahead = None;
                 }
                 self.note(record);
@@ -325,7 +333,7 @@ impl<T> Stage<T> {
         self.records.push_back(record);
     }
 
-    /// A packet was served: it leaves, or goes to the gate.
+    /// Takes a served packet from a lane: it is released, or moved to the gate.
     fn leave_lane(&mut self, now: Instant, level: usize) -> Option<Released<T>> {
         let (due, item) = self.lanes[level].server.take(now)?;
         let Some(gate) = &mut self.gate else { return Some(Released { part: Part::Data, due, item }) };
@@ -334,12 +342,12 @@ impl<T> Stage<T> {
         Some(Released { part: Part::Lost, due, item })
     }
 
-    /// What was noted of commands since this was last called, oldest first.
+    /// Returns the records of commands since the last call, oldest first.
     pub fn take_records(&mut self) -> Vec<Record> {
         self.records.drain(..).collect()
     }
 
-    /// What waits at the moment.
+    /// Returns the numbers of waiting items.
     pub fn waiting(&self) -> Waiting {
         let (commands, barriers) = self.commands.waiting();
         let lanes: usize = self.lanes.iter().map(|lane| lane.server.len()).sum();
@@ -348,21 +356,22 @@ impl<T> Stage<T> {
         Waiting { commands, barriers, packets, control }
     }
 
-    /// What went through so far.
+    /// Returns the counters.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// How late things were released: the error of the delays.
+    /// Returns the lateness of releases, which is the error of the delays.
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
     }
 }
 
-/// The tables as they will be when packets meet all that was done.
+/// Returns the tables as they will be when packets see all changes.
 fn foreseen<'a, T>(ahead: &'a mut Option<(Tables, u64)>, tables: &Tables, unseen: &VecDeque<Done<T>>) -> &'a Tables {
     let made = ahead.get_or_insert_with(|| {
-        // Half way up: a bundle's members are named from the top, other entries from one up.
+        // Names start half-way up, because a bundle's members are named from the top down, and other entries from one
+        // up.
         let (mut made, mut name) = (tables.clone(), u64::MAX / 2);
         unseen.iter().for_each(|done| made.foresee(&done.work, &mut name));
         (made, name)
@@ -370,7 +379,7 @@ fn foreseen<'a, T>(ahead: &'a mut Option<(Tables, u64)>, tables: &Tables, unseen
     &made.0
 }
 
-/// Where something is due.
+/// Place of a due item.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     Commands,
