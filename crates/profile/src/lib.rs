@@ -1,7 +1,9 @@
-//! Profiles: how a device behaves in time, as it was measured, in a file. Each parameter has its unit and, if it was measured, the interval it lies in, how
-//! much of the variance the fit explains and from how many samples it comes; the profile says who measured, or that nobody did.
+//! Describes how a device behaves in time by a profile in a file. Each parameter has its unit and, if it was measured,
+//! its interval, the share of the variance that the fit explains, and the number of samples. The profile says who
+//! measured it, or that it was not measured.
 //!
-//! One description serves all: formulas and simulated stations read [`Profile::timing`], the timing stage of switches that are emulated the whole.
+//! One description serves all: formulas and simulated stations read [`Profile::timing`]; the timing stage of emulated
+//! switches reads the whole profile.
 //!
 //! ```
 //! # fn main() -> Result<(), weir_profile::ProfileError> {

@@ -1,4 +1,4 @@
-//! A profile: what is known of a device.
+//! Defines a profile: the timing of a device.
 use crate::evidence::{self, Evidence, Found};
 use crate::{LevelForwarding, ProfileError, SHIPPED, ServiceTime, SwitchTiming, check, written};
 use serde::{Deserialize as _, Serialize};
@@ -7,29 +7,29 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use weir_model::switch::device::SwitchModel;
 
-/// Levels of tables at most.
+/// Most table levels.
 pub const MAX_LEVELS: usize = 8;
-/// Longest text in a profile: names, sources, notes.
+/// Longest text in a profile (names, sources, notes), in bytes.
 pub const MAX_TEXT: usize = 2000;
-/// Longest file.
+/// Longest file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Where a profile's numbers come from.
+/// Origin of a profile's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// A device was measured, and this was fitted.
+    /// Fitted to measurements of a device.
     Measured,
-    /// From what others published; not calibrated on a device.
+    /// Published by others, and not calibrated on a device.
     Literature,
-    /// Made up.
+    /// Assumed, without measurement or publication.
     Assumed,
     /// The switch's own times: nothing is added.
     Native,
 }
 
 impl Origin {
-    /// In words.
+    /// Returns the origin in words.
     pub fn words(self) -> &'static str {
         match self {
             Origin::Measured => "measured",
@@ -40,53 +40,54 @@ impl Origin {
     }
 }
 
-/// How barriers are answered.
+/// Behaviour of barriers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Barrier {
-    /// Commands before it have been carried out; otherwise it overtakes them.
+    /// True if a barrier waits for the commands before it; otherwise it overtakes them.
     pub waits: bool,
-    /// How long the answer takes from then on; none: no time.
+    /// Time from then until the reply; none for no time.
     pub lag: Option<ServiceTime>,
 }
 
-/// A device as it behaves in time.
+/// Behaviour of a device in time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
-    /// Its name.
+    /// Name of the profile.
     pub name: String,
-    /// What the device is.
+    /// Description of the device.
     pub device: String,
-    /// Where the numbers come from.
+    /// Origin of the numbers.
     pub origin: Origin,
-    /// Who published, or why it is as it is.
+    /// Publication, or reason for the numbers.
     pub source: String,
-    /// What measured it.
+    /// Program that measured them.
     pub measured_with: Option<String>,
-    /// When it was measured.
+    /// Date of the measurement.
     pub date: Option<String>,
-    /// Directory of the runs behind it.
+    /// Directory of the runs behind the numbers.
     pub runs: Option<PathBuf>,
-    /// What changes of tables take; none: no time.
+    /// Costs of table changes; none for no time.
     pub tables: Option<SwitchModel>,
-    /// Names of the tables' levels.
+    /// Names of the table levels.
     pub levels: Vec<String>,
-    /// How packets take their way, level by level.
+    /// Forwarding law of each level.
     pub forwarding: Vec<Option<LevelForwarding>>,
-    /// How barriers are answered.
+    /// Behaviour of barriers.
     pub barrier: Barrier,
-    /// How long it takes from when commands were carried out until packets meet what they changed, for all together; none: no time.
+    /// Time from when commands were carried out until packets are treated accordingly, for all commands together;
+    /// none for no time.
     pub effect: Option<ServiceTime>,
-    /// Service times, as formulas and stations read them; none: no time.
+    /// Service times for formulas and stations; none for no time.
     pub timing: Option<SwitchTiming>,
-    /// What parameters' values rest on, by key.
+    /// Evidence for parameters' values, by key.
     pub evidence: BTreeMap<String, Evidence>,
 }
 
 impl Profile {
-    /// A shipped profile of that name, or a file; relative names are taken from `directory`.
+    /// Returns the shipped profile of this name, or reads a file; relative names are resolved against `directory`.
     ///
     /// # Errors
-    /// There is neither, or it is wrong, with file and line.
+    /// Neither exists, or the profile is invalid; the error has file and line.
     pub fn find(name: &str, directory: &Path) -> Result<Profile, ProfileError> {
         match SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
             Some((_, text)) => Profile::parse(text, &format!("{name}.toml")),
@@ -97,7 +98,7 @@ impl Profile {
     /// Reads and checks a file.
     ///
     /// # Errors
-    /// It cannot be read, or is wrong, with file and line.
+    /// The file cannot be read or is invalid; the error has file and line.
     pub fn read(path: &Path) -> Result<Profile, ProfileError> {
         let file = path.display().to_string();
         let unknown = |problem: String| ProfileError::Unknown {
@@ -117,10 +118,10 @@ impl Profile {
         Ok(profile)
     }
 
-    /// Checks a profile's text; `file` names it in errors.
+    /// Checks a profile's text; `file` is its name in errors.
     ///
     /// # Errors
-    /// What is wrong, with file and line.
+    /// The text is invalid; the error has file and line.
     pub fn parse(text: &str, file: &str) -> Result<Profile, ProfileError> {
         let syntax = |error: toml::de::Error| ProfileError::syntax(file, text, &error);
         let wrong = |problem| ProfileError::at(file, text, problem);
@@ -132,7 +133,7 @@ impl Profile {
         check::profile(document, found).map_err(wrong)
     }
 
-    /// What is written of a device's times elsewhere, as a profile of that name.
+    /// Returns a profile with this name and timing, for a device described elsewhere.
     pub fn of_timing(name: &str, timing: SwitchTiming) -> Profile {
         Profile {
             name: name.to_owned(),
@@ -152,7 +153,7 @@ impl Profile {
         }
     }
 
-    /// Whether a switch with it takes longer than it would by itself.
+    /// Returns true if a switch with this profile takes longer than it would by itself.
     pub fn takes_time(&self) -> bool {
         self.origin != Origin::Native
     }

@@ -1,110 +1,112 @@
-//! How long a switch takes: what formulas, simulations of queueing stations and the timing stage need to know.
+//! Defines the timing of a switch, for formulas, simulated stations and the timing stage.
 use std::time::Duration;
 use weir_model::Law;
 
-/// How long a station serves a packet: a time by a law, and something for each byte of the frame.
+/// Service time of a packet: a time by a law, plus a time for each byte of the frame.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ServiceTime {
-    /// The time that does not depend on the frame; none: no time.
+    /// Time independent of the frame; none for no time.
     pub law: Option<Law>,
     /// Seconds for each byte.
     pub per_byte_s: f64,
 }
 
 impl ServiceTime {
-    /// The mean for frames of `bytes` in the mean, in seconds.
+    /// Returns the mean service time in seconds, for frames of `bytes` bytes on average.
     pub fn mean_s(&self, bytes: f64) -> f64 {
         self.law.as_ref().map_or(0.0, Law::mean) + self.per_byte_s * bytes
     }
 }
 
-/// How long a switch takes. Buffers count packets with the one in service; none: without limit.
+/// Timing of a switch. Buffers count packets including the one in service; none means unlimited.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SwitchTiming {
-    /// Service of the data path; none: it takes no time.
+    /// Service of the data path; none for no time.
     pub data: Option<ServiceTime>,
-    /// Packets that the data path holds at most.
+    /// Most packets in the data path.
     pub data_buffer: Option<u32>,
-    /// What packets wait for beside that.
+    /// Gate at which packets also wait.
     pub gate: Option<Gate>,
-    /// How a packet and the controller come together.
+    /// Path to the controller and back.
     pub control: ControlPath,
-    /// What becomes of packets that come back from the controller.
+    /// Treatment of packets from the controller.
     pub returns: Returns,
-    /// How long a flow-mod seizes the data path.
+    /// Time for which a flow-mod seizes the data path.
     pub write: Duration,
-    /// A packet that took longer than this at the switch counts into the effective share of packets that were held up.
+    /// Delay at the switch above which a packet counts as held up, in the effective share of such packets.
     pub slow: Duration,
 }
 
-/// Packets leave, or come in, in groups.
+/// Gate that releases packets in groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
-    /// Those that the data path has served leave at every tick.
+    /// Releases packets served by the data path at every tick.
     Tick {
-        /// From one to the next.
+        /// Time between two ticks.
         every: Duration,
-        /// How many may leave at one; none: all.
+        /// Most packets released at a tick; none for all.
         most: Option<u32>,
     },
-    /// Those that wait go on together when there are enough of them, or when it was last done long enough ago.
+    /// Releases waiting packets when there are enough of them, or when the time-out since the last release has
+    /// passed.
     Batch {
-        /// How many are enough.
+        /// Number of packets that is enough.
         packets: u32,
-        /// The longest time between two pushes.
+        /// Longest time between two releases.
         timeout: Duration,
-        /// Where: 1, behind the data path; 2, in front of it as well.
+        /// Places of the gate: 1, behind the data path; 2, also in front of it.
         stages: u8,
     },
 }
 
-/// How packets get to the controller and back.
+/// Path of packets to the controller and back.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ControlPath {
-    /// Through the switch's agents, and the controller between them.
+    /// Agents of the switch, with the controller between them.
     Agents {
-        /// Service of what makes packet-ins; none: no time.
+        /// Service time of packet-ins; none for no time.
         packet_in: Option<ServiceTime>,
-        /// Service of what carries out packet-outs and flow-mods; none: no time.
+        /// Service time of packet-outs and flow-mods; none for no time.
         packet_out: Option<ServiceTime>,
-        /// One processor does both, in the order in which the work comes.
+        /// True if one processor does both, in order of arrival.
         shared: bool,
-        /// Packets that each agent (a shared one: both together) holds at most.
+        /// Most packets at each agent, or at a shared one in total.
         buffer: Option<u32>,
     },
-    /// As measured from outside, the controller included: one bottleneck of mean `1 / capacity` and the rest of the delay.
+    /// Path measured from outside, including the controller: a bottleneck of mean service `1 / capacity`, and the
+    /// rest of the delay.
     Measured {
-        /// Delay of a packet that is alone, in seconds: at least `1 / capacity`.
+        /// Delay of a single packet, in seconds, at least `1 / capacity`.
         delay_s: f64,
-        /// Packets a second that come through without loss.
+        /// Packets a second that pass without loss.
         capacity: f64,
-        /// Squared coefficient of variation of the bottleneck's service; 0: constant.
+        /// Squared coefficient of variation of the bottleneck's service; 0 for constant.
         scv: f64,
-        /// Packets that the bottleneck holds at most.
+        /// Most packets at the bottleneck.
         buffer: Option<u32>,
     },
 }
 
 impl ControlPath {
-    /// Whether nothing is said of it.
+    /// Returns true if nothing is known of the path.
     pub fn is_unknown(&self) -> bool {
         matches!(self, ControlPath::Agents { packet_in: None, packet_out: None, .. })
     }
 }
 
-/// What becomes of packets that come back from the controller.
+/// Treatment of packets that return from the controller.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Returns {
-    /// They leave the switch at once.
+    /// Leave the switch at once.
     Direct,
-    /// They pass the data path again, in turn, and count for its buffer.
+    /// Pass the data path again, in order of arrival, and count for its buffer.
     Fifo,
-    /// They pass the data path again, before packets that come from outside, but interrupt none (Goto and others, 2016). The classes have waiting
-    /// places of their own.
+    /// Pass the data path again with non-preemptive priority over packets from outside (Goto and others, 2016). Each
+    /// class has a buffer of its own.
     Priority {
-        /// Service of these; none: as of others.
+        /// Service time of these packets; none for that of others.
         service: Option<ServiceTime>,
-        /// Packets of these at most, with one in service; none: without limit.
+        /// Most of these packets, including one in service; none for unlimited.
         buffer: Option<u32>,
     },
 }

@@ -1,11 +1,11 @@
-//! Laws of service times.
+//! Reads laws of service times.
 use crate::ServiceTime;
 use crate::written;
 use toml::{Table, Value};
 use weir_model::{Law, ModelError};
 use weir_units::Seconds;
 
-/// The parameters of each law.
+/// Parameters of each law.
 const LAWS: [(&str, &[&str]); 6] = [
     ("constant", &["mean"]),
     ("exponential", &["mean"]),
@@ -14,14 +14,14 @@ const LAWS: [(&str, &[&str]); 6] = [
     ("uniform", &["from", "to"]),
     ("lattice", &["values", "probs"]),
 ];
-/// Longest time, in seconds.
+/// Longest service time, in seconds.
 pub const MAX_SERVICE_S: f64 = 3600.0;
-/// Largest squared coefficient of variation: beyond it a law is so uneven that no formula converges.
+/// Largest squared coefficient of variation: with larger ones no formula converges.
 pub(crate) const MAX_SCV: f64 = 1e6;
 /// Longest time for a byte, in seconds.
 const MAX_PER_BYTE_S: f64 = 1.0;
 
-/// A service time, or what is wrong with it.
+/// Reads a service time, or returns what is wrong with it.
 pub(crate) fn read(law: &written::Law) -> Result<ServiceTime, String> {
     match law {
         written::Law::Time(text) => Ok(ServiceTime { law: constant(seconds(text)?)?, per_byte_s: 0.0 }),
@@ -52,7 +52,7 @@ fn of_table(table: &Table) -> Result<Option<Law>, String> {
     }
 }
 
-/// A constant time; none if it is 0.
+/// Returns a constant law; none if the time is 0.
 fn constant(s: f64) -> Result<Option<Law>, String> {
     if s == 0.0 { Ok(None) } else { law(Law::constant(s)) }
 }
@@ -82,7 +82,7 @@ fn hyperexponential(table: &Table) -> Result<Option<Law>, String> {
     law(Law::balanced(time(table, "mean")?, scv(table)?))
 }
 
-/// How uneven a law is; the laws themselves have least values.
+/// Reads the squared coefficient of variation; the laws themselves check its lower bound.
 fn scv(table: &Table) -> Result<f64, String> {
     let scv = number(table, "scv")?;
     if scv <= MAX_SCV { Ok(scv) } else { Err(format!("scv: found {scv}, expected at most {MAX_SCV}")) }

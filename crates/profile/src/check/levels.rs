@@ -1,4 +1,4 @@
-//! Tables: their sizes, what changes cost, how long packets take.
+//! Checks tables: their sizes, the costs of changes, and packet delays.
 use super::reader::{Checked, Reader};
 use crate::number::{Quantity, Signed};
 use crate::written::{Document, Forward, Level, Overhead};
@@ -12,23 +12,23 @@ use weir_model::switch::policy::{ATTRIBUTES, Policy};
 use weir_model::switch::speedup;
 use weir_units::Seconds;
 
-/// Largest batch.
+/// Most commands of a batch.
 const MAX_BATCH: u32 = 65_536;
-/// Thresholds of times between packets at most.
+/// Most thresholds of times between packets.
 const MAX_GAP_LEVELS: usize = 64;
-/// How far a speed-up may be from 1 for a command alone: what rounding to a few digits leaves.
+/// Largest deviation of a single command's speed-up from 1, as rounding to a few digits causes.
 const ALONE: f64 = 0.005;
-/// Longest of any time here.
+/// Longest time in this file, in seconds.
 const MAX_TIME_S: f64 = super::MAX_SERVICE_S;
 
-/// The tables of a profile.
+/// Tables of a profile.
 pub(super) struct Levels {
     pub(super) tables: Option<SwitchModel>,
     pub(super) names: Vec<String>,
     pub(super) forwarding: Vec<Option<LevelForwarding>>,
 }
 
-/// All tables.
+/// Checks all tables.
 pub(super) fn levels(document: &Document) -> Checked<Levels> {
     let reader = Reader { what: String::new() };
     if document.level.is_empty() {
@@ -67,7 +67,7 @@ fn without_levels(document: &Document, reader: &Reader) -> Checked<Levels> {
     }
 }
 
-/// Each level has room for as many as the one above it, at least; only the last may be without limit.
+/// Checks that sizes do not decrease from level to level, and that only the last level is unlimited.
 fn check_sizes(levels: &[Spanned<Level>]) -> Checked<()> {
     let mut above = 1;
     for (at, level) in levels.iter().enumerate() {
@@ -232,7 +232,7 @@ fn measured(reader: &Reader, forward: &Forward, shortest_s: f64) -> Checked<Meas
     Ok(measured)
 }
 
-/// A time of 0 or more, 0 if it is not written.
+/// Reads a time of 0 or more; 0 if it is not written.
 fn time(reader: &Reader, key: &str, time: Option<&Spanned<Seconds>>) -> Checked<f64> {
     match time {
         Some(long) if long.as_ref().0 > MAX_TIME_S => {

@@ -1,4 +1,4 @@
-//! From what is written to what it means, within limits.
+//! Converts files as written to their meaning, and checks the limits of all values.
 mod law;
 mod levels;
 mod profile;

@@ -1,4 +1,4 @@
-//! A whole profile.
+//! Checks a whole profile.
 use super::levels::{self, Levels};
 use super::reader::{Checked, Problem, Reader};
 use super::timing;
@@ -12,10 +12,10 @@ use toml::Spanned;
 use weir_model::Law;
 use weir_model::switch::forward::BASE;
 
-/// What rounding leaves of a value at the end of its interval.
+/// Relative tolerance for a value at the end of its interval, as rounding causes.
 const ROUNDING: f64 = 1e-9;
 
-/// Checks a profile and puts it together.
+/// Checks a profile and converts it.
 pub(crate) fn profile(document: Document, found: Found) -> Checked<Profile> {
     let reader = Reader { what: String::new() };
     let origin = *document.origin.as_ref();
@@ -82,7 +82,7 @@ fn effect(document: &Document) -> Checked<Option<ServiceTime>> {
     without_length(&reader, "effect", document.effect.as_ref(), "it is of changes, whatever their length")
 }
 
-/// A law of times that no bytes count for; none if it takes no time.
+/// Reads a law of times without a time for each byte; none if it takes no time.
 fn without_length(
     reader: &Reader,
     key: &str,
@@ -97,7 +97,7 @@ fn without_length(
     Ok(time)
 }
 
-/// Service times as they are written; the data path's are those of the first table's packets if nothing else is said.
+/// Reads the service times. Without a service of the data path, that of the first level's packets is used.
 fn service_times(document: &Document, first: Option<&LevelForwarding>) -> Checked<Option<SwitchTiming>> {
     let reader = Reader { what: "timing".to_owned() };
     let data = first.and_then(at_base);
@@ -115,7 +115,7 @@ fn service_times(document: &Document, first: Option<&LevelForwarding>) -> Checke
     timing::with_data(&reader, written, data).map(Some)
 }
 
-/// How long an idle table takes for packets of any length, everything else being as at the base.
+/// Returns the service time of an idle table for packets of any length, with all other factors as at the base.
 pub(crate) fn at_base(level: &LevelForwarding) -> Option<ServiceTime> {
     let law = level.of(MatchKind::L2L3);
     let per_byte_s = law.slopes.per_byte_s.max(0.0);
@@ -124,7 +124,7 @@ pub(crate) fn at_base(level: &LevelForwarding) -> Option<ServiceTime> {
     Some(ServiceTime { law, per_byte_s }).filter(|time| *time != ServiceTime::default())
 }
 
-/// Gives each parameter what its value rests on.
+/// Adds the evidence to the parameters, and checks that values lie in their intervals.
 fn attach(profile: &mut Profile, found: Found) -> Checked<()> {
     let parameters = profile.parameters();
     for (key, (evidence, span)) in found {

@@ -1,4 +1,4 @@
-//! Reads values in their limits, and says what is wrong with others, where.
+//! Reads values within their limits, and reports others with their position.
 use super::law;
 use crate::{ServiceTime, written};
 use std::ops::Range;
@@ -6,34 +6,34 @@ use std::time::Duration;
 use toml::Spanned;
 use weir_units::Span;
 
-/// Most packets of a buffer with a limit.
+/// Most packets of a limited buffer.
 pub(super) const MAX_BUFFER: u32 = 1 << 20;
-/// Longest time of a tick, a write or a time-out.
+/// Longest tick, write or time-out.
 const MAX_DURATION: Duration = Duration::from_secs(24 * 3600);
 
-/// What is wrong in a text, and where.
+/// Problem in a text, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Bytes of the text that are wrong.
+    /// Range of bytes in the text.
     pub span: Range<usize>,
-    /// What was found and expected.
+    /// Description of what was found and what was expected.
     pub text: String,
 }
 
 pub(crate) type Checked<T> = Result<T, Problem>;
 
-/// Reads parts of a file.
+/// Reader of a section of a file.
 #[derive(Debug, Clone)]
 pub struct Reader {
-    /// The device with its section, for errors.
+    /// Name of the device and its section, for errors.
     pub what: String,
 }
 
 impl Reader {
-    /// A law, if one is written.
+    /// Reads a law, if one is written.
     ///
     /// # Errors
-    /// It is none.
+    /// The law is invalid.
     pub fn law(&self, key: &str, law: Option<&Spanned<written::Law>>) -> Checked<Option<ServiceTime>> {
         law.map(|law| self.service(key, law.span(), law.as_ref())).transpose()
     }
@@ -42,10 +42,10 @@ impl Reader {
         law::read(law).map_err(|problem| self.problem(span, &format!("{key}: {problem}")))
     }
 
-    /// How many packets a buffer holds, if it says so.
+    /// Reads the size of a buffer in packets, if it is written.
     ///
     /// # Errors
-    /// None, or too many.
+    /// The size is 0 or too large.
     pub fn buffer(&self, key: &str, buffer: Option<&Spanned<u32>>) -> Checked<Option<u32>> {
         match buffer {
             Some(wrong) if !(1..=MAX_BUFFER).contains(wrong.as_ref()) => {
@@ -68,7 +68,7 @@ impl Reader {
         Ok(found)
     }
 
-    /// What is wrong with a value.
+    /// Returns a problem at the position of a value.
     pub fn error<T>(&self, at: &Spanned<T>, problem: &str) -> Problem {
         self.problem(at.span(), problem)
     }

@@ -1,4 +1,4 @@
-//! How long a switch takes.
+//! Checks the timing of a switch.
 use super::Reader;
 use super::law::{MAX_SCV, MAX_SERVICE_S};
 use super::reader::{Checked, MAX_BUFFER, buffer_problem};
@@ -9,20 +9,20 @@ use toml::Spanned;
 
 /// Most places where packets wait for a batch.
 const MAX_STAGES: u8 = 2;
-/// What counts as held up when the file does not say.
+/// Default of [`SwitchTiming::slow`].
 pub(crate) const DEFAULT_SLOW: Duration = Duration::from_millis(1);
-/// Slack for `delay` at exactly `1 / capacity`, both rounded.
+/// Relative tolerance for `delay` at exactly `1 / capacity`, as both are rounded.
 const ROUNDING: f64 = 1e-9;
 
-/// A switch's timing.
+/// Converts a switch's timing.
 ///
 /// # Errors
-/// What cannot be, with its place.
+/// A value is invalid, with its position.
 pub fn timing(reader: &Reader, item: &Spanned<written::Timing>) -> Checked<SwitchTiming> {
     with_data(reader, item, None)
 }
 
-/// The same; `data` is the data path's service if none is written.
+/// Converts a switch's timing; `data` is the data path's service if none is written.
 pub(super) fn with_data(
     reader: &Reader,
     item: &Spanned<written::Timing>,

@@ -1,4 +1,4 @@
-//! Files as written: every value with its place, defaults not filled in.
+//! Defines the form of files as written: every value with its position, without defaults.
 mod profile;
 mod timing;
 

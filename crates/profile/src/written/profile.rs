@@ -1,4 +1,4 @@
-//! A profile, as written.
+//! Defines the written form of a profile.
 use super::timing::{Law, Timing};
 use crate::Origin;
 use crate::number::{Quantity, Signed};

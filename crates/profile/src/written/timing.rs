@@ -1,22 +1,23 @@
-//! How long a switch takes, as written.
+//! Defines the written form of a switch's timing.
 use serde::Deserialize;
 use toml::Spanned;
 use weir_units::{Seconds, Span};
 
-/// A time, or a law with its parameters: read by hand, for an untagged form would lose what is wrong with one of them.
+/// Time, or law with its parameters. The table is read by hand, because an untagged form would hide which parameter
+/// is wrong.
 #[derive(Deserialize)]
 #[serde(
     untagged,
     expecting = "a time such as `9us`, or a table with `law`, for example { law = \"exponential\", mean = \"7.5ms\" }"
 )]
 pub enum Law {
-    /// Always this long.
+    /// Constant time, with its unit.
     Time(String),
-    /// By a law.
+    /// Law by name, with its parameters.
     Table(toml::Table),
 }
 
-/// How long a switch takes: `[switch.timing]` of scenarios, `[timing]` of profiles.
+/// Timing of a switch: `[switch.timing]` of scenarios, `[timing]` of profiles.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
