@@ -1,24 +1,25 @@
-//! Two profiles side by side.
+//! Compares two profiles.
 use crate::{Parameter, Profile, Value};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// A parameter in which two profiles are not alike.
+/// Parameter in which two profiles differ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
-    /// Its key.
+    /// Key of the parameter.
     pub key: String,
-    /// As the first has it; none if it does not.
+    /// Parameter in the first profile; none if it is missing there.
     pub left: Option<Parameter>,
-    /// As the second has it.
+    /// Parameter in the second profile; none if it is missing there.
     pub right: Option<Parameter>,
-    /// How far the second is from the first, as a share of the first; none if either is no number, or the first is 0.
+    /// Difference of the second from the first, as a share of the first; none if either is not a number, or the first
+    /// is 0.
     pub relative: Option<f64>,
-    /// Whether what holds the true values overlaps; none if an interval is missing.
+    /// True if the intervals of both values overlap; none if an interval is missing.
     pub overlap: Option<bool>,
 }
 
-/// Parameters in which two profiles differ, in the order of the first, then of the second.
+/// Returns the parameters in which two profiles differ, in the order of the first, then of the second.
 pub fn differences(left: &Profile, right: &Profile) -> Vec<Difference> {
     let (left, right) = (left.parameters(), right.parameters());
     let mut seen = BTreeSet::new();

@@ -1,35 +1,35 @@
-//! What is wrong with a profile.
+//! Defines the errors of reading a profile.
 use crate::Problem;
 
-/// What is wrong with a profile: file and line, what was found, what was expected.
+/// Error in a profile: file and line, what was found, what was expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
-    /// There is no such file, and none of that name is shipped.
+    /// Neither a file nor a shipped profile of this name exists.
     #[error("found no profile `{name}`, expected a file or one of {known}: {problem}")]
     Unknown {
-        /// What was looked for.
+        /// Name that was requested.
         name: String,
-        /// Names of those that are shipped.
+        /// Names of the shipped profiles.
         known: String,
-        /// Why it cannot be read as a file.
+        /// Reason why it cannot be read as a file.
         problem: String,
     },
-    /// The file is there and cannot be read.
+    /// The file exists but cannot be read.
     #[error("{file}: cannot read the profile: {problem}")]
     Unreadable {
-        /// Its name.
+        /// Path of the file.
         file: String,
-        /// Why it cannot be read.
+        /// Reason why it cannot be read.
         problem: String,
     },
-    /// The file is no profile.
+    /// The file is not a valid profile.
     #[error("{file}:{line}: {problem}")]
     Wrong {
-        /// Its name.
+        /// Path of the file.
         file: String,
         /// Line, from 1.
         line: usize,
-        /// What was found and expected.
+        /// Description of what was found and what was expected.
         problem: String,
     },
 }

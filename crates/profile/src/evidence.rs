@@ -1,5 +1,6 @@
-//! What a parameter's value rests on. Any value of a profile may be written alone, or as `{ value = .., interval = [.., ..], r2 = .., residual = ..,
-//! samples = .., note = ".." }`; laws have these keys beside their own. They are taken out before the rest is read, so that values have one form.
+//! Reads the evidence for parameters' values. Any value of a profile may be written alone, or as `{ value = ..,
+//! interval = [.., ..], r2 = .., residual = .., samples = .., note = ".." }`; laws have these keys besides their own.
+//! The keys are removed before the rest is read, so that all values have one form.
 use crate::check::{Checked, Problem};
 use crate::number::Quantity;
 use serde::{Deserialize, Serialize};
@@ -10,26 +11,26 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 /// Keys of a value's evidence.
 const KEYS: [&str; 5] = ["interval", "r2", "residual", "samples", "note"];
-/// Tables in tables at most.
+/// Most levels of nested tables.
 const MAX_DEPTH: usize = 16;
 
-/// What a value rests on.
+/// Evidence for a value.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Evidence {
-    /// What holds the true value 19 times in 20, in the parameter's unit.
+    /// Interval of the true value with 95 % confidence, in the parameter's unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
     /// Share of the variance that the fit explains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r2: Option<f64>,
-    /// How far half of what was measured is from the fit at most, as a share of it. It tells a law that is constant, which explains no variance, from one that explains
-    /// nothing.
+    /// Median relative deviation of the measurements from the fit. It distinguishes a constant law, which explains no
+    /// variance, from one that explains nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub residual: Option<f64>,
-    /// Samples behind it.
+    /// Number of samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
-    /// Where it comes from, what to know about it.
+    /// Source of the value, and remarks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -43,10 +44,10 @@ struct Written {
     note: Option<Spanned<String>>,
 }
 
-/// Evidence with its place in the file, by the parameter's key.
+/// Evidence by parameter key, with its position in the file.
 pub(crate) type Found = BTreeMap<String, (Evidence, Range<usize>)>;
 
-/// Takes all evidence out of a table.
+/// Removes all evidence from a table, and collects it in `found`.
 pub(crate) fn take(table: &mut DeTable<'_>, path: &str, depth: usize, found: &mut Found) -> Checked<()> {
     for (key, value) in table.iter_mut() {
         let path = if path.is_empty() { key.get_ref().to_string() } else { format!("{path}.{}", key.get_ref()) };
@@ -86,7 +87,7 @@ fn take_value(value: &mut Spanned<DeValue<'_>>, path: &str, depth: usize, found:
     }
 }
 
-/// Takes the evidence of one value.
+/// Removes the evidence of one value.
 fn take_keys(table: &mut DeTable<'_>, path: &str) -> Checked<Option<Evidence>> {
     let mut taken = DeTable::new();
     for key in KEYS {

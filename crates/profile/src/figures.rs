@@ -1,4 +1,4 @@
-//! A profile's laws as charts.
+//! Draws a profile's laws as charts.
 use crate::{LevelForwarding, MatchKind, Profile};
 use weir_model::switch::costs::{Adding, Changing, add_s, modify_s};
 use weir_model::switch::device::SwitchModel;
@@ -7,12 +7,13 @@ use weir_model::switch::speedup::Batch;
 use weir_model::{Distribution, Law};
 use weir_plot::{Axis, Chart, Figure, Look, Point, Series};
 
-/// Entries up to which a level without limit is drawn.
+/// Number of entries up to which an unlimited level is drawn.
 const ENTRIES: u64 = 8_000;
-/// Points of a line.
+/// Number of points of a line.
 const POINTS: u32 = 60;
 
-/// Charts of what a profile says: changes over existing entries and over batches, when they take effect, packets over lengths and times between them. None if it has no tables.
+/// Returns charts of a profile: changes over the number of entries and over batches, the time until they take effect,
+/// packet delays over lengths and over times between packets. None if it has no tables.
 pub fn figures(profile: &Profile) -> Vec<Figure> {
     let Some(tables) = &profile.tables else { return Vec::new() };
     let mut charts = vec![over_entries(profile, tables)];
@@ -39,7 +40,8 @@ fn chart(profile: &Profile, name: &str, title: &str, x: Axis, unit: &str, series
     }
 }
 
-/// The law of a command in a level with that many entries; ascending priorities move them all.
+/// Returns the time of a command in a level with `entries` entries, in seconds; with ascending priorities all of them
+/// shift.
 fn command_s(tables: &SwitchModel, at: usize, command: &str, entries: u64, batch: u32) -> Option<f64> {
     let costs = &tables.levels[at].costs;
     let batch = Batch { commands: batch, most: tables.batching.most };
@@ -95,7 +97,7 @@ fn over_batches(profile: &Profile, tables: &SwitchModel) -> Chart {
     chart(profile, "batches", "one command of a batch", Axis::linear("commands in the batch"), "ms", series)
 }
 
-/// A line for each level and kind of match.
+/// Returns a line for each level and kind of match.
 fn forward(profile: &Profile, mut point: impl FnMut(&LevelForwarding, MatchKind, u32) -> Option<Point>) -> Vec<Series> {
     let mut series = Vec::new();
     for (name, law) in profile.levels.iter().zip(&profile.forwarding) {

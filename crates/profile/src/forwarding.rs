@@ -1,25 +1,25 @@
-//! How long packets take through a table, by what its entries match.
+//! Describes the delay of packets in a table by the kind of match.
 use serde::Serialize;
 use weir_model::ModelError;
 use weir_model::switch::forward::{At, Forwarded, Forwarding, Measured, Slopes};
 
-/// What an entry looks at.
+/// Addresses that an entry matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MatchKind {
-    /// Ethernet addresses, not those of IP.
+    /// Ethernet addresses only.
     L2,
-    /// IP addresses, not those of Ethernet.
+    /// IP addresses only.
     L3,
-    /// Both.
+    /// Ethernet and IP addresses.
     L2L3,
 }
 
 impl MatchKind {
-    /// All of them.
+    /// All kinds, in the order of [`LevelForwarding::base_s`].
     pub const ALL: [MatchKind; 3] = [MatchKind::L2, MatchKind::L3, MatchKind::L2L3];
 
-    /// The kind of an entry that looks at these. One that looks at neither counts as the first.
+    /// Returns the kind of an entry that matches these addresses. An entry that matches neither counts as `L2`.
     pub fn of(ethernet: bool, ip: bool) -> MatchKind {
         match (ethernet, ip) {
             (true, true) => MatchKind::L2L3,
@@ -28,7 +28,7 @@ impl MatchKind {
         }
     }
 
-    /// Its name in files.
+    /// Returns the name used in files.
     pub fn name(self) -> &'static str {
         match self {
             MatchKind::L2 => "l2",
@@ -38,21 +38,22 @@ impl MatchKind {
     }
 }
 
-/// How packets take their way through one table: equation 5.1 of Cheng (2015).
+/// Forwarding law of one table: equation 5.1 of Cheng (2015).
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelForwarding {
     /// Delay at the base by kind, in seconds, in the order of [`MatchKind::ALL`].
     pub base_s: [Option<f64>; 3],
-    /// From there.
+    /// Slopes from the base.
     pub slopes: Slopes,
-    /// Times between packets from which on the next level of delay begins, in seconds, rising.
+    /// Times between packets at which the next level of delay begins, in seconds, rising.
     pub gap_levels_s: Vec<f64>,
-    /// What this comes from.
+    /// Range of the measurements behind the law.
     pub measured: Measured,
 }
 
 impl LevelForwarding {
-    /// The law for entries of a kind; for one that was not measured, that of the next one that looks at more, or at less if there is none.
+    /// Returns the law for entries of a kind. A kind that was not measured gets the law of the next kind that matches
+    /// more, or less if there is none.
     pub fn of(&self, kind: MatchKind) -> Forwarding {
         let order = match kind {
             MatchKind::L2 => [0, 2, 1],
@@ -63,10 +64,10 @@ impl LevelForwarding {
         Forwarding { base_s, slopes: self.slopes, thresholds_s: self.gap_levels_s.clone(), measured: self.measured }
     }
 
-    /// A packet's delay on an idle switch.
+    /// Returns a packet's delay on an idle switch.
     ///
     /// # Errors
-    /// Numbers that are none.
+    /// Invalid numbers.
     pub fn forward(&self, kind: MatchKind, at: At) -> Result<Forwarded, ModelError> {
         self.of(kind).forward(at)
     }

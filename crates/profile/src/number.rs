@@ -1,19 +1,19 @@
-//! Times that may be negative, and numbers with or without a unit.
+//! Reads times that may be negative, and numbers with or without a unit.
 use serde::Deserialize;
 use weir_units::Seconds;
 
-/// Seconds, as slopes have them: `-0.4ns`, `2us`.
+/// Time in seconds that may be negative, as slopes are: `-0.4ns`, `2us`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Signed(pub(crate) f64);
 
-/// Reads `-0.4ns`, in seconds.
+/// Reads a time such as `-0.4ns`, in seconds.
 pub(crate) fn signed(text: &str) -> Result<f64, String> {
     let (sign, rest) = text.trim().strip_prefix('-').map_or((1.0, text.trim()), |rest| (-1.0, rest));
     let seconds = rest.parse::<Seconds>().map_err(|error| error.to_string())?;
     Ok(sign * seconds.0)
 }
 
-/// Shows seconds with a unit that fits, also negative ones.
+/// Formats seconds with a suitable unit, also negative ones.
 pub(crate) fn show_seconds(seconds: f64) -> String {
     let sign = if seconds < 0.0 { "-" } else { "" };
     format!("{sign}{}", Seconds(seconds.abs()))
@@ -26,7 +26,7 @@ impl<'de> Deserialize<'de> for Signed {
     }
 }
 
-/// A number, or a time with its unit (in seconds).
+/// Number, or time with its unit (in seconds).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Quantity(pub(crate) f64);
 

@@ -1,4 +1,4 @@
-//! A profile as a list of parameters: what is shown, compared and given to other programs.
+//! Lists the parameters of a profile, for display, comparison and other programs.
 use crate::number::show_seconds;
 use crate::timing::{ControlPath, Gate, Returns, ServiceTime, SwitchTiming};
 use crate::{Evidence, LevelForwarding, MatchKind, Profile};
@@ -9,29 +9,29 @@ use weir_model::switch::device::Level;
 use weir_model::switch::speedup::{Overhead, Speedup};
 use weir_model::{Law, Shape};
 
-/// A parameter's value.
+/// Value of a parameter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// A number in the parameter's unit.
+    /// Number in the parameter's unit.
     Number(f64),
-    /// Several of them.
+    /// Numbers in the parameter's unit.
     Numbers(Vec<f64>),
-    /// A word.
+    /// Value in words.
     Text(String),
-    /// A law of times.
+    /// Law of times.
     Law {
-        /// The law; none if only `per_byte_s` takes time.
+        /// Law; none if only `per_byte_s` takes time.
         law: Option<Law>,
         /// Seconds for each byte.
         per_byte_s: f64,
-        /// Mean without bytes, in seconds.
+        /// Mean without the time for bytes, in seconds.
         mean_s: f64,
     },
 }
 
 impl Value {
-    /// The number it is, or a law's mean.
+    /// Returns the number, or the mean of a law in seconds; none for other values.
     pub fn number(&self) -> Option<f64> {
         match self {
             Value::Number(number) | Value::Law { mean_s: number, .. } => Some(*number),
@@ -40,22 +40,22 @@ impl Value {
     }
 }
 
-/// A parameter of a profile.
+/// Parameter of a profile.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Parameter {
-    /// Its place in the file, such as `level1.add.single.per_entry`.
+    /// Position in the file, such as `level1.add.single.per_entry`.
     pub key: String,
-    /// Its unit: `s`, `entries`, `packets`, `commands`, `1/s`, or none.
+    /// Unit: `s`, `entries`, `packets`, `commands`, `1/s`, or empty.
     pub unit: &'static str,
-    /// Its value.
+    /// Value of the parameter.
     pub value: Value,
-    /// What the value rests on.
+    /// Evidence for the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
 
 impl Parameter {
-    /// Shows a number in its unit.
+    /// Formats a number in the parameter's unit.
     pub fn show(&self, number: f64) -> String {
         match self.unit {
             "s" => show_seconds(number),
@@ -64,7 +64,7 @@ impl Parameter {
         }
     }
 
-    /// Shows its value.
+    /// Formats the value.
     pub fn shown(&self) -> String {
         match &self.value {
             Value::Number(number) => self.show(*number),
@@ -104,14 +104,14 @@ fn show_shape(shape: &Shape) -> String {
     }
 }
 
-/// Gathers parameters.
+/// List of parameters under construction.
 struct List<'a> {
     profile: &'a Profile,
     made: Vec<Parameter>,
 }
 
 impl Profile {
-    /// All parameters, in the order of the file.
+    /// Returns all parameters, in the order of the file.
     pub fn parameters(&self) -> Vec<Parameter> {
         let mut list = List { profile: self, made: Vec::new() };
         list.switch();

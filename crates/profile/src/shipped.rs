@@ -1,6 +1,6 @@
-//! Profiles that come with weir.
+//! Embeds the profiles that are shipped with weir.
 
-/// Names and texts of the profiles that come with weir.
+/// Names and texts of the shipped profiles.
 pub const SHIPPED: [(&str, &str); 5] = [
     ("native", include_str!("../shipped/native.toml")),
     ("at-x510", include_str!("../shipped/at-x510.toml")),

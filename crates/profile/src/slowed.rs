@@ -1,11 +1,11 @@
-//! The same device in slow motion: every time as many times as long.
+//! Multiplies all times of a profile by a factor.
 use crate::{ControlPath, Gate, LevelForwarding, Profile, Returns, ServiceTime, SwitchTiming};
 use std::time::Duration;
 use weir_model::ModelError;
 use weir_model::switch::device::Level;
 
 impl Profile {
-    /// A device that takes `factor` times as long over everything. What the figures rest on is not told of it.
+    /// Returns the profile with all times multiplied by `factor`. Its evidence is removed.
     ///
     /// # Errors
     /// `DOMAIN` if the factor is not above 0.
@@ -27,7 +27,7 @@ impl Profile {
 }
 
 impl ServiceTime {
-    /// Service that takes `factor` times as long.
+    /// Returns the service time multiplied by `factor`.
     ///
     /// # Errors
     /// `DOMAIN` if the factor is not above 0.
@@ -38,7 +38,7 @@ impl ServiceTime {
 }
 
 impl SwitchTiming {
-    /// A switch that takes `factor` times as long over everything.
+    /// Returns the timing with all times multiplied by `factor`.
     ///
     /// # Errors
     /// `DOMAIN` if the factor is not above 0.

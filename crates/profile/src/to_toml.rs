@@ -1,4 +1,4 @@
-//! A profile as the text of a file: what reading it gives back.
+//! Writes a profile as the text of a file.
 use crate::check::{DEFAULT_SLOW, at_base};
 use crate::number::show_seconds;
 use crate::timing::{ControlPath, Gate, Returns, ServiceTime, SwitchTiming};
@@ -11,8 +11,8 @@ use weir_model::switch::speedup::{Overhead, Speedup};
 use weir_model::{Law, Part, Shape};
 
 impl Profile {
-    /// The text of a file that reads as this profile. Times are rounded to a millionth of the unit they are written in; laws that files have no words for are
-    /// written as the gamma law of the same mean and variation.
+    /// Returns the text of a file that reads as this profile. Times are rounded to a millionth of their unit. Laws
+    /// without a name in files are written as the gamma law of equal mean and variation.
     pub fn to_toml(&self) -> String {
         let mut writer = Writer { profile: self, text: String::new() };
         writer.head();
@@ -39,7 +39,7 @@ fn time(seconds: f64) -> String {
     quoted(&show_seconds(seconds))
 }
 
-/// A number that TOML reads as one with a fraction.
+/// Formats a number that TOML reads as floating-point.
 fn number(value: f64) -> String {
     toml::Value::Float(value).to_string()
 }
@@ -48,7 +48,7 @@ fn list(items: impl IntoIterator<Item = String>) -> String {
     format!("[{}]", items.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-/// What a value rests on, as keys beside it.
+/// Returns a value's evidence as additional keys.
 fn keys(evidence: &Evidence, is_time: bool) -> Vec<String> {
     let end = |end: f64| if is_time { time(end) } else { number(end) };
     let Evidence { interval, r2, residual, samples, note } = evidence;
@@ -70,7 +70,7 @@ impl Writer<'_> {
         let _ = writeln!(self.text, "{key} = {value}");
     }
 
-    /// A value, with what it rests on if that is known under its full name.
+    /// Returns a value, with its evidence if there is some for its full key.
     fn with(&self, full: &str, value: String, is_time: bool) -> String {
         match self.profile.evidence.get(full) {
             Some(evidence) => {
@@ -111,13 +111,13 @@ impl Writer<'_> {
             let value = self.with("policy", list(tables.policy.0.iter().map(rank)), false);
             self.line("policy", &value);
         }
-        // A key of the file itself: it comes before all tables.
+        // A key of the top level has to precede all tables.
         self.service("effect", "effect", profile.effect.as_ref());
         let barrier = &profile.barrier;
         if !barrier.waits || barrier.lag.is_some() {
             self.text.push_str("\n[barrier]\n");
             let waits = self.with("barrier.waits", barrier.waits.to_string(), false);
-            // Evidence belongs to parameters, which waiting is not when it is as usual.
+            // Waiting barriers are the default and no parameter, so they have no evidence.
             self.line("waits", if barrier.waits { "true" } else { &waits });
             self.service("barrier.lag", "lag", barrier.lag.as_ref());
         }
@@ -216,7 +216,7 @@ impl Writer<'_> {
     }
 }
 
-/// Service times.
+/// Writes the service times.
 impl Writer<'_> {
     fn service(&mut self, full: &str, key: &str, service: Option<&ServiceTime>) {
         let Some(service) = service else { return };
@@ -234,7 +234,7 @@ impl Writer<'_> {
         let before = self.text.len();
         self.text.push_str("\n[timing]\n");
         let empty = self.text.len();
-        // What follows from the first level is read again without being written.
+        // Values that follow from the first level are not written; reading derives them again.
         let first = self.profile.forwarding.first().and_then(Option::as_ref);
         if timing.data != first.and_then(at_base) {
             self.service("timing.data", "data", timing.data.as_ref());
@@ -252,7 +252,7 @@ impl Writer<'_> {
             }
         }
         if self.text.len() == empty {
-            // Only what the first level's packets take, which is read from there.
+            // Only the service of the first level's packets, which reading derives from the level.
             self.text.truncate(before);
         }
     }
@@ -320,7 +320,7 @@ impl Writer<'_> {
     }
 }
 
-/// A law's name and parameters.
+/// Returns the name and parameters of a law.
 fn law(law: Option<&Law>) -> Vec<String> {
     let Some(law) = law else { return vec!["law = \"constant\"".to_owned(), "mean = \"0ns\"".to_owned()] };
     let named =

@@ -1,4 +1,4 @@
-//! Profile files: what is read, and what is said of what is wrong.
+//! Checks which profile files are read, and which errors others give.
 use std::path::Path;
 use weir_model::switch::device::{Command, Device};
 use weir_model::switch::forward::BASE;
@@ -30,7 +30,7 @@ fn parse(text: &str) -> Result<Profile, String> {
     Profile::parse(text, "p.toml").map_err(|error| error.to_string())
 }
 
-/// What is said when one line is replaced.
+/// Returns the error when one line is replaced.
 fn wrong(line: &str, by: &str) -> String {
     assert!(MEASURED.contains(line), "{line}");
     parse(&MEASURED.replacen(line, by, 1)).expect_err(by)
@@ -193,7 +193,7 @@ fn text_that_is_no_profile_is_refused_and_nothing_else_happens() {
     }
     let nested = format!("name = {}1{}", "[".repeat(60), "]".repeat(60));
     assert!(parse(&nested).is_err());
-    // Any piece of a good one, and any one with a byte changed, is read or refused.
+    // Any prefix of a valid file, and any file with a byte changed, is read or refused.
     for end in (0..MEASURED.len()).step_by(7) {
         let _ = parse(&MEASURED[..end]);
         let mut bytes = MEASURED.as_bytes().to_vec();
@@ -215,7 +215,7 @@ fn shipped_profiles_are_right_and_say_that_nobody_measured_them() {
     assert!(error.contains("at-x511") && error.contains("at-x510") && error.contains("No such file"), "{error}");
 }
 
-/// The facts behind the shipped profiles, from the tables of the publications.
+/// Compares the shipped profiles with the tables of the publications.
 #[test]
 fn shipped_profiles_agree_with_what_was_published() {
     let at = |name: &str| Profile::find(name, Path::new("")).unwrap().timing.unwrap();
