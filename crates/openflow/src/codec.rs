@@ -1,4 +1,4 @@
-//! Between messages and bytes, in any version.
+//! Converts messages to bytes and back, in every OpenFlow version.
 use crate::model::error::BadRequest;
 use crate::model::{Body, ErrorType, Message, Version};
 use crate::wire::{Decoded, Encoded, Reader, Writer, error, hello};
@@ -6,64 +6,65 @@ use crate::{v10, v13, v14, v15};
 
 pub use crate::wire::split_reply;
 
-/// Bytes of a message header (OpenFlow 1.3.5, 7.1.1).
+/// Length of a message header in bytes (OpenFlow 1.3.5, 7.1.1).
 pub const HEADER_BYTES: usize = 8;
 
-/// A message header, whatever its version.
+/// The message header, which has one layout in all versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Version number as it came.
+    /// Version number as received; weir may not implement that version.
     pub version: u8,
-    /// Message type as it came.
+    /// Message type number as received.
     pub kind: u8,
     /// Length of the whole message in bytes.
     pub length: u16,
-    /// Transaction id.
+    /// Transaction id of the message.
     pub xid: u32,
 }
 
 impl Header {
-    /// Reads a header; `None` while fewer than eight bytes are there.
+    /// Reads a header from the start of `bytes`; returns `None` if there are fewer than eight bytes.
     pub fn read(bytes: &[u8]) -> Option<Header> {
         let [version, kind, l1, l0, xid @ ..] = *bytes.first_chunk::<HEADER_BYTES>()?;
         Some(Header { version, kind, length: u16::from_be_bytes([l1, l0]), xid: u32::from_be_bytes(xid) })
     }
 }
 
-/// A message that cannot be understood: what to answer, and why for people.
+/// Failure to decode a message: the OpenFlow error to answer with, and an explanation for logs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct DecodeError {
-    /// The error to answer with.
+    /// Error type and code to send to the peer.
     pub error: ErrorType,
-    /// What was found, where (byte offset), and what was expected.
+    /// Explanation: the value found, its byte offset, and the values expected.
     pub reason: String,
 }
 
-/// A message that a version cannot carry.
+/// Failure to encode a message: the version has no encoding for it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("OpenFlow {} cannot carry {what}", .version.name())]
 pub struct EncodeError {
-    /// The version.
+    /// Version the message was encoded for.
     pub version: Version,
-    /// What it cannot carry, and why.
+    /// Part that the version cannot carry, and the reason.
     pub what: String,
 }
 
-/// Types of messages that are alike in every version.
+/// Message type numbers that several versions share.
 pub(crate) mod kind {
     pub(crate) const HELLO: u8 = 0;
     pub(crate) const ERROR: u8 = 1;
     pub(crate) const ECHO_REQUEST: u8 = 2;
     pub(crate) const ECHO_REPLY: u8 = 3;
-    /// 1.0 calls it vendor.
+    /// Called "vendor" in 1.0.
     pub(crate) const EXPERIMENTER: u8 = 4;
-    /// 1.4 and later; bundle control lies between this and the next.
+    /// 1.4 and later. Bundle control (33) lies between this number and [`BUNDLE_ADD`].
     pub(crate) const REQUESTFORWARD: u8 = 32;
     pub(crate) const BUNDLE_ADD: u8 = 34;
 }
 
-/// Whether a message holds others: a bundle's, or a forwarded request. 1.3 has them as experimenter messages.
+/// Returns true if a message of this type can contain other messages: bundle messages and request-forward. In 1.3,
+/// bundle messages are experimenter messages.
 pub(crate) fn holds_messages(header: Header, bytes: &[u8]) -> bool {
     match header.kind {
         kind::EXPERIMENTER => {
@@ -75,16 +76,19 @@ pub(crate) fn holds_messages(header: Header, bytes: &[u8]) -> bool {
     }
 }
 
-/// Decodes one whole message (`bytes` ends where its header says); its version is the header's. A hello and an error are
-/// decoded whatever the version (OpenFlow 1.3.5, 7.5.1).
+/// Decodes one whole message. The header in `bytes` selects the version, and its length field must equal
+/// `bytes.len()`. Hello and error messages are decoded in any version, even one that weir does not implement
+/// (OpenFlow 1.3.5, 7.5.1).
 ///
 /// # Errors
-/// What to answer the sender with.
+///
+/// The error message to answer the sender with, and an explanation.
 pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
     decode_as(bytes, false)
 }
 
-/// The same; `has_tables` says whether 1.0's flow-mods name their table (`NXT_FLOW_MOD_TABLE_ID`).
+/// Decodes like [`decode`]. `has_tables`: true if the flow-mods of 1.0 carry their table number in the command
+/// (`NXT_FLOW_MOD_TABLE_ID`).
 pub(crate) fn decode_as(bytes: &[u8], has_tables: bool) -> Result<Message, DecodeError> {
     let mut reader = Reader::new(bytes, "header", BadRequest::BadLen);
     reader.has_tables = has_tables;
@@ -94,7 +98,7 @@ pub(crate) fn decode_as(bytes: &[u8], has_tables: bool) -> Result<Message, Decod
         let reason = format!("found length {found} on a message of {} bytes", bytes.len());
         reader.error_at(2, BadRequest::BadLen, reason)
     })?;
-    // Whoever speaks a version that weir does not is answered in numbers that later versions keep.
+    // A peer with an unknown version gets error codes in 1.3's numbering, which later versions keep.
     reader.set_version(Version::from_number(header.version).unwrap_or(Version::V13));
     let body = decode_body(header, &mut reader)?;
     reader.finish()?;
@@ -122,10 +126,12 @@ fn decode_body(header: Header, reader: &mut Reader<'_>) -> Decoded<Body> {
     })
 }
 
-/// Encodes a message, appending it to `out`.
+/// Encodes a message for `version` and appends it to `out`.
 ///
 /// # Errors
-/// When the version has no such message, field, action, ..., or it would exceed 65535 bytes; `out` is as it was.
+///
+/// The version has no such message, field, action or other part, or the message would exceed 65535 bytes. `out` is
+/// then unchanged.
 pub fn encode(message: &Message, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let start = out.len();
     let encoded = encode_message(message, version, &mut Writer::new(out, version));

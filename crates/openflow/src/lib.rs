@@ -1,6 +1,8 @@
-//! OpenFlow: one version-free model, a codec for each wire version, the text form people write, and sessions without I/O.
+//! Implements OpenFlow without I/O: a version-independent message model, one codec per wire version, the text syntax
+//! of `ovs-ofctl`, and the state machine of a channel.
 //!
-//! The rest of weir knows only [`model`]; versions stop at the codec (`v10`; `v13` and, over it, `v14` and `v15`).
+//! The other crates of weir use only [`model`]. Differences between versions are confined to the codecs: `v10`, and
+//! `v13` with `v14` and `v15` built on it.
 pub mod codec;
 pub mod model;
 mod nicira;

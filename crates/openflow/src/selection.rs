@@ -1,5 +1,6 @@
-//! How a select group chooses among its buckets, as a property of group-mods of 1.5: Netronome's extension, which Open vSwitch has too
-//! (`ovs-ofctl -O OpenFlow15 add-group ... selection_method=hash,fields(ip_src)`).
+//! Reads the selection method of a select group: how the group chooses among its buckets. The method is a property of
+//! 1.5's group-mods, an extension by Netronome that Open vSwitch has, too (`ovs-ofctl -O OpenFlow15 add-group ...
+//! selection_method=hash,fields(ip_src)`).
 use crate::model::error::BadProperty;
 use crate::model::property::Property;
 use crate::model::{MatchField, Version};
@@ -7,29 +8,30 @@ use crate::v13::oxm;
 use crate::wire::Reader;
 use weir_packet::Field;
 
-/// Netronome's number.
+/// Netronome's experimenter number.
 const NETRONOME: u32 = 0x0000_154d;
-/// `NTRT_SELECTION_METHOD`.
+/// Experimenter type of the property, `NTRT_SELECTION_METHOD`.
 const SELECTION_METHOD: u32 = 1;
-/// Bytes of a method's name, of which the last is zero.
+/// Length in bytes of the method's name, with at least one zero byte at the end.
 const NAME_BYTES: usize = 16;
 
-/// See the module's page.
+/// Selection method of a select group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectionMethod {
-    /// Its name: `hash`, `dp_hash`, or none for the switch's own choice.
+    /// Name of the method: `hash`, `dp_hash`, or empty for the switch's default.
     pub name: String,
-    /// What the method makes of it; for `hash` another number is another choice.
+    /// Parameter of the method. For `hash`, another number gives another distribution of flows.
     pub param: u64,
-    /// The bits of fields that tell flows apart, each field at most once.
+    /// Fields that distinguish flows, with the bits that count. Each field occurs at most once.
     pub fields: Vec<(Field, u128)>,
 }
 
 impl SelectionMethod {
-    /// Reads a group's property.
+    /// Reads the selection method from a property of a group-mod.
     ///
     /// # Errors
-    /// It is another property, or its content is wrong.
+    ///
+    /// The property is of another type or experimenter, or its content is malformed.
     pub fn from_property(property: &Property) -> Result<SelectionMethod, BadProperty> {
         if property.kind != Property::EXPERIMENTER {
             return Err(BadProperty::BadType);
@@ -52,7 +54,7 @@ fn read(content: &[u8]) -> Option<SelectionMethod> {
     let param = reader.u64().ok()?;
     let mut fields: Vec<(Field, u128)> = Vec::new();
     while !reader.is_empty() {
-        // The value says which bits count: there is no mask besides.
+        // The value itself marks the bits that count, so an entry with a mask is malformed.
         match oxm::decode_entry(&mut reader, BadProperty::BadExpValue.into()).ok()? {
             MatchField::Known { field, value, mask: None } if fields.iter().all(|(known, _)| *known != field) => {
                 fields.push((field, value & field.all_ones()));
@@ -67,8 +69,8 @@ fn read(content: &[u8]) -> Option<SelectionMethod> {
 mod tests {
     use super::*;
 
-    /// What Open vSwitch 3.1 sends for `selection_method=hash,selection_method_param=5,fields(ip_src,ip_dst=255.255.0.0)`, behind type and
-    /// length.
+    /// Property data (after type and length) as Open vSwitch 3.1 sends it for
+    /// `selection_method=hash,selection_method_param=5,fields(ip_src,ip_dst=255.255.0.0)`.
     fn hash() -> Vec<u8> {
         let mut bytes = vec![0, 0, 0x15, 0x4d, 0, 0, 0, 1, 0, 0, 0, 0];
         bytes.extend(b"hash\0\0\0\0\0\0\0\0\0\0\0\0");
@@ -96,7 +98,7 @@ mod tests {
         };
         assert_eq!(changed(3, 0), Err(BadProperty::BadExperimenter));
         assert_eq!(changed(7, 2), Err(BadProperty::BadExpType));
-        // A field twice, one that is not known, one with a mask.
+        // A repeated field, an unknown field, and a field with a mask.
         for (at, byte) in [(46, 0x16), (46, 0xf0), (46, 0x19)] {
             assert_eq!(changed(at, byte), Err(BadProperty::BadExpValue), "{at}");
         }

@@ -1,17 +1,17 @@
-//! Actions and instructions.
+//! Defines actions and instructions.
 use super::stats::Stats;
 use super::{Bytes, GroupId, MeterId, PortNo, TableId};
 use serde::Serialize;
 use weir_packet::{Field, MacAddr, PacketType, nsh};
 
-/// `max_len` of an output to the controller that asks for the whole packet, unbuffered (`OFPCML_NO_BUFFER`).
+/// `max_len` of an output to the controller that requests the whole packet, unbuffered (`OFPCML_NO_BUFFER`).
 pub const NO_BUFFER: u16 = 0xffff;
 
-/// What is done to or with a packet (OpenFlow 1.3.5, 5.12 and 7.2.5; OpenFlow 1.0.0, 5.2.4).
+/// An action (OpenFlow 1.3.5, 5.12 and 7.2.5; OpenFlow 1.0.0, 5.2.4).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[allow(missing_docs, reason = "each is named by the specification")]
 pub enum Action {
-    /// `max_len`: bytes of the packet that go to the controller, [`NO_BUFFER`] for all; meaningless for other ports.
+    /// `max_len`: bytes of the packet to send to the controller, [`NO_BUFFER`] for all; ignored for other ports.
     Output {
         port: PortNo,
         max_len: u16,
@@ -24,41 +24,41 @@ pub enum Action {
     DecMplsTtl,
     SetNwTtl(u8),
     DecNwTtl,
-    /// The EtherType of the new tag: 0x8100 or 0x88a8.
+    /// EtherType of the new tag: 0x8100 or 0x88a8.
     PushVlan(u16),
     PopVlan,
-    /// The EtherType of the new header: 0x8847 or 0x8848.
+    /// EtherType of the new header: 0x8847 or 0x8848.
     PushMpls(u16),
-    /// The EtherType of what is under the header.
+    /// EtherType of the payload below the removed header.
     PopMpls(u16),
     PushPbb(u16),
     PopPbb,
-    /// `value` in the field's low bits.
+    /// Sets a field. `value` is right-aligned.
     SetField {
         field: Field,
         #[serde(serialize_with = "super::wide::value")]
         value: u128,
     },
-    /// 1.0: sets the VLAN id, pushing a tag if there is none.
+    /// 1.0: sets the VLAN id, pushing a tag if the packet has none.
     SetVlanVid(u16),
-    /// 1.0: sets the VLAN priority, pushing a tag if there is none.
+    /// 1.0: sets the VLAN priority, pushing a tag if the packet has none.
     SetVlanPcp(u8),
-    /// 1.0: sets the IPv4 source; nothing on other packets.
+    /// 1.0: sets the IPv4 source address; no effect on other packets.
     SetNwSrc(u32),
-    /// 1.0: sets the IPv4 destination; nothing on other packets.
+    /// 1.0: sets the IPv4 destination address; no effect on other packets.
     SetNwDst(u32),
-    /// 1.0: sets the DSCP bits of the IP header to the upper six bits; nothing on other packets.
+    /// 1.0: sets the DSCP bits of the IP header to the upper six bits of the value; no effect on other packets.
     SetNwTos(u8),
-    /// 1.0: sets the TCP, UDP or SCTP source port; nothing on other packets.
+    /// 1.0: sets the TCP, UDP or SCTP source port; no effect on other packets.
     SetTpSrc(u16),
-    /// 1.0: sets the TCP, UDP or SCTP destination port; nothing on other packets.
+    /// 1.0: sets the TCP, UDP or SCTP destination port; no effect on other packets.
     SetTpDst(u16),
-    /// 1.0: outputs through a queue of a port.
+    /// 1.0: outputs to a port through one of its queues.
     Enqueue {
         port: PortNo,
         queue: u32,
     },
-    /// As set-field, but only of the bits in `mask` (OpenFlow 1.5.1, 7.2.6.7; Open vSwitch's `load`).
+    /// Sets only the bits of a field that are in `mask` (OpenFlow 1.5.1, 7.2.6.7; Open vSwitch's `load`).
     SetFieldMasked {
         field: Field,
         #[serde(serialize_with = "super::wide::value")]
@@ -66,103 +66,106 @@ pub enum Action {
         #[serde(serialize_with = "super::wide::value")]
         mask: u128,
     },
-    /// Copies bits from field to field; both parts have as many (1.5's copy-field; Open vSwitch's `move`).
+    /// Copies bits from one field to another; both parts have the same width (1.5's copy-field; Open vSwitch's
+    /// `move`).
     Move {
         src: Subfield,
         dst: Subfield,
     },
-    /// 1.5: meters the packet. Versions before have an instruction for it.
+    /// 1.5: meters the packet. Earlier versions use an instruction.
     Meter(MeterId),
-    /// Takes one off the TTL of the network service header (Open vSwitch's `dec_nsh_ttl`).
+    /// Decrements the TTL of the network service header (Open vSwitch's `dec_nsh_ttl`).
     DecNshTtl,
-    /// Puts a header in front of the packet (Open vSwitch's `encap`).
+    /// Pushes a header in front of the packet (Open vSwitch's `encap`).
     Encap(Encap),
-    /// Takes the outermost header off; under it must be a packet of this type, or any for [`PacketType::NEXT_PROTOCOL`] (Open
-    /// vSwitch's `decap`).
+    /// Removes the outermost header. The packet below must be of this type, or of any type for
+    /// [`PacketType::NEXT_PROTOCOL`] (Open vSwitch's `decap`).
     Decap(PacketType),
-    /// One of Nicira's actions that no version has of its own.
+    /// An action of Nicira's extensions that no OpenFlow version has as a standard action.
     Nx(Box<super::NxAction>),
-    /// Not looked into; `data` is all behind the experimenter's number, padding included.
+    /// An experimenter action that weir does not interpret. `data` is everything after the experimenter number,
+    /// including padding.
     Experimenter {
         id: u32,
         data: Bytes,
     },
-    /// A set-field of a field weir does not know, kept as it came.
+    /// A set-field of a field that weir does not know, kept as received.
     SetFieldRaw(super::matching::RawField),
 }
 
-/// A header to be put in front of a packet.
+/// Header that the encap action pushes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Encap {
-    /// Ethernet, without addresses, in front of a packet that has none.
+    /// An Ethernet header without addresses, for a packet that has no Ethernet header.
     Ethernet,
     /// A network service header (RFC 8300).
     Nsh(NshHeader),
 }
 
-/// What is said of a network service header when it is put in front of a packet; the rest is as [`nsh::build`] has it.
+/// Parameters of a network service header to push; [`nsh::build`] sets the other fields.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]
 pub struct NshHeader {
-    /// Metadata type, if it is said; [`nsh::MD1`] otherwise.
+    /// Metadata type; `None` stands for [`nsh::MD1`].
     pub md_type: Option<u8>,
-    /// Metadata of type 2.
+    /// Metadata values; only for metadata type 2.
     pub tlvs: Vec<NshTlv>,
 }
 
-/// A value of metadata of type 2.
+/// A metadata value (TLV) of metadata type 2.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct NshTlv {
-    /// Who defines the type.
+    /// Class: the organisation that defines `kind`.
     pub class: u16,
-    /// What the value is.
+    /// Type of the value, within its class.
     pub kind: u8,
-    /// At most [`nsh::MAX_TLV_BYTES`].
+    /// Content, at most [`nsh::MAX_TLV_BYTES`] bytes.
     pub value: Bytes,
 }
 
 impl NshHeader {
-    /// The metadata type.
+    /// Returns the metadata type, [`nsh::MD1`] if none is given.
     pub fn md_type(&self) -> u8 {
         self.md_type.unwrap_or(nsh::MD1)
     }
 
-    /// The metadata of type 2.
+    /// Returns the metadata values of type 2.
     pub fn values(&self) -> impl Iterator<Item = nsh::Tlv<'_>> + Clone {
         self.tlvs.iter().map(|tlv| nsh::Tlv { class: tlv.class, kind: tlv.kind, value: &tlv.value.0 })
     }
 
-    /// Whether there is such a header: its metadata type is known, and its values are of that type and fit.
+    /// Returns true if the header can be built: the metadata type is known, values are given only for type 2, and
+    /// they fit.
     pub fn is_valid(&self) -> bool {
         nsh::header_bytes(self.md_type(), self.values()).is_some()
             && (self.tlvs.is_empty() || self.md_type() == nsh::MD2)
     }
 }
 
-/// Some bits of a field.
+/// A contiguous range of bits of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Subfield {
-    /// The field.
+    /// Field that contains the bits.
     pub field: Field,
-    /// Its bits below the part.
+    /// Number of the field's bits below the range.
     pub offset: u16,
-    /// Bits of the part, at least one.
+    /// Width of the range in bits, at least 1.
     pub bits: u16,
 }
 
 impl Subfield {
-    /// All of a field.
+    /// Returns the range of all bits of a field.
     pub const fn all(field: Field) -> Subfield {
         #[expect(clippy::cast_possible_truncation, reason = "at most 128")]
         Subfield { field, offset: 0, bits: field.bits() as u16 }
     }
 
-    /// Whether the part lies within its field.
+    /// Returns true if the range is not empty and lies within its field.
     pub fn is_valid(self) -> bool {
         self.bits > 0 && u32::from(self.offset) + u32::from(self.bits) <= self.field.bits()
     }
 
-    /// The part's bits in the field: what a mask of it is.
+    /// Returns the mask of the field that covers the range.
     pub fn mask(self) -> u128 {
         let ones = u128::MAX.checked_shr(128 - u32::from(self.bits.clamp(1, 128))).unwrap_or(u128::MAX);
         ones.checked_shl(self.offset.into()).unwrap_or(0)
@@ -170,23 +173,24 @@ impl Subfield {
 }
 
 impl Action {
-    /// An output to an ordinary port.
+    /// Returns an output action to an ordinary port.
     pub const fn output(port: PortNo) -> Action {
         Action::Output { port, max_len: 0 }
     }
 
-    /// An output of the whole packet to the controller.
+    /// Returns an output action that sends the whole packet to the controller.
     pub const fn to_controller() -> Action {
         Action::Output { port: PortNo::CONTROLLER, max_len: NO_BUFFER }
     }
 
-    /// Sets a field holding an Ethernet address.
+    /// Returns an action that sets a field holding an Ethernet address.
     pub const fn set_mac(field: Field, mac: MacAddr) -> Action {
         Action::SetField { field, value: mac.to_bits() as u128 }
     }
 }
 
-/// What a matching flow entry does (OpenFlow 1.3.5, 5.9), listed in the order they came; executed in the specification's.
+/// An instruction of a flow entry (OpenFlow 1.3.5, 5.9). Messages keep the order received; a switch executes
+/// instructions in the order that the specification prescribes ([`Instruction::execution_order`]).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[allow(missing_docs, reason = "each is named by the specification")]
 pub enum Instruction {
@@ -199,13 +203,13 @@ pub enum Instruction {
     ApplyActions(Vec<Action>),
     ClearActions,
     Meter(MeterId),
-    /// 1.5: the controller is told the entry's statistics when one reaches its threshold.
+    /// 1.5: sends the flow entry's statistics to the controller when a statistic reaches its threshold.
     StatTrigger {
         /// `OFPSTF_*`: 1 at every multiple of the threshold, 2 only the first time.
         flags: u32,
         thresholds: Stats,
     },
-    /// Not looked into; `data` is all behind the experimenter's number.
+    /// An instruction that weir does not interpret. `data` is everything after the experimenter number.
     Experimenter {
         id: u32,
         data: Bytes,
@@ -213,8 +217,8 @@ pub enum Instruction {
 }
 
 impl Instruction {
-    /// Place in the order in which a switch executes instructions, from 0 (OpenFlow 1.3.5, 5.9); experimenter
-    /// instructions, whose place the specification leaves open, come last.
+    /// Returns the position, from 0, at which a switch executes the instruction (OpenFlow 1.3.5, 5.9). Experimenter
+    /// instructions come last; the specification leaves their position open.
     pub fn execution_order(&self) -> u8 {
         match self {
             Instruction::Meter(_) => 0,

@@ -1,13 +1,14 @@
-//! Bundles: messages that take effect together (OpenFlow 1.4.1, 7.3.9; in 1.3 the Open Networking Foundation's extension 230).
+//! Defines bundles: messages that take effect together (OpenFlow 1.4.1, 7.3.9; in 1.3 extension 230 of the Open
+//! Networking Foundation).
 use super::{Message, property::Property};
 use serde::Serialize;
 
-/// A bundle's number; each channel has numbers of its own.
+/// Bundle number, unique within its channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct BundleId(pub u32);
 
-/// What a bundle control message asks for, or answers (`OFPBCT_*`).
+/// Command of a bundle control message, request or reply (`OFPBCT_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[repr(u16)]
 #[allow(missing_docs, reason = "each is named by the specification")]
@@ -22,7 +23,7 @@ pub enum BundleCommand {
     DiscardReply = 7,
 }
 
-/// `OFPBF_*`.
+/// Bundle flags, `OFPBF_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Default)]
 #[serde(transparent)]
 pub struct BundleFlags(pub u16);
@@ -31,51 +32,51 @@ pub struct BundleFlags(pub u16);
 impl BundleFlags {
     pub const ATOMIC: BundleFlags = BundleFlags(1 << 0);
     pub const ORDERED: BundleFlags = BundleFlags(1 << 1);
-    /// 1.5: the commit carries the time at which it is to happen.
+    /// 1.5: the commit carries the time at which to execute it.
     pub const TIME: BundleFlags = BundleFlags(1 << 2);
 
-    /// Whether all bits of `other` are set.
+    /// Returns true if all bits of `other` are set.
     pub const fn contains(self, other: BundleFlags) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
-/// `ofp_bundle_ctrl_msg`, request or reply.
+/// Bundle control message, `ofp_bundle_ctrl_msg`, request or reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BundleControl {
-    /// Which bundle.
+    /// Number of the bundle.
     pub bundle: BundleId,
-    /// What is asked or answered.
+    /// Command that is requested or answered.
     pub command: BundleCommand,
-    /// How the bundle's messages are carried out.
+    /// Requirements on the execution of the bundle's messages.
     pub flags: BundleFlags,
-    /// The properties, in the order they came.
+    /// Properties, in the order received.
     pub properties: Vec<BundleProperty>,
 }
 
-/// `ofp_bundle_add_msg`.
+/// Bundle add message, `ofp_bundle_add_msg`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BundleAdd {
-    /// Which bundle.
+    /// Number of the bundle.
     pub bundle: BundleId,
-    /// As in the message that opened it.
+    /// Flags; they should equal those of the open request.
     pub flags: BundleFlags,
-    /// The message to add. Its transaction id should be the outer one.
+    /// Message to add. Its transaction id should equal that of the enclosing message.
     pub message: Box<Message>,
-    /// The properties, in the order they came.
+    /// Properties, in the order received.
     pub properties: Vec<BundleProperty>,
 }
 
-/// `ofp_bundle_prop_*`.
+/// Property of a bundle message, `ofp_bundle_prop_*`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum BundleProperty {
-    /// 1.5: when a commit is to happen.
+    /// 1.5: time at which to execute a commit.
     Time(Time),
-    /// Any other.
+    /// Any other property.
     Other(Property),
 }
 
-/// `ofp_time` (OpenFlow 1.5.1, 7.3.5.20): since the beginning of 1970, or a length of time.
+/// `ofp_time` (OpenFlow 1.5.1, 7.3.5.20): a time since the start of 1970, or a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Default)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub struct Time {
@@ -86,35 +87,36 @@ pub struct Time {
 /// `ofp_bundle_features_request` (OpenFlow 1.5.1, 7.3.5.20).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct BundleFeaturesRequest {
-    /// `OFPBF_TIMESTAMP` (1): the properties carry the controller's time; `OFPBF_TIME_SET_SCHED` (2): and the tolerances that it sets.
+    /// `OFPBF_TIMESTAMP` (1): the properties carry the controller's time. `OFPBF_TIME_SET_SCHED` (2): they also carry
+    /// tolerances that the controller sets.
     pub flags: u32,
-    /// The properties, in the order they came.
+    /// Properties, in the order received.
     pub properties: Vec<BundleFeaturesProperty>,
 }
 
 /// `ofp_bundle_features` (OpenFlow 1.5.1, 7.3.5.20).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct BundleFeatures {
-    /// The bundle flags that the switch supports.
+    /// Bundle flags that the switch supports.
     pub capabilities: BundleFlags,
-    /// The properties, in the order they came.
+    /// Properties, in the order received.
     pub properties: Vec<BundleFeaturesProperty>,
 }
 
-/// `ofp_bundle_features_prop_*`.
+/// Property of bundle features, `ofp_bundle_features_prop_*`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum BundleFeaturesProperty {
-    /// What scheduled commits can do.
+    /// Limits of scheduled commits.
     Time {
-        /// How exact they are.
+        /// Accuracy of the execution time.
         accuracy: Time,
-        /// How far ahead they may be.
+        /// Longest time between now and a scheduled time in the future.
         max_future: Time,
-        /// How late they may come.
+        /// Longest time by which a scheduled time may lie in the past.
         max_past: Time,
-        /// The sender's time.
+        /// Clock of the sender.
         timestamp: Time,
     },
-    /// Any other.
+    /// Any other property.
     Other(Property),
 }

@@ -1,4 +1,4 @@
-//! Switch and table configuration.
+//! Defines the configuration of the switch and of its tables.
 use super::TableId;
 use super::property::Property;
 use serde::Serialize;
@@ -6,61 +6,63 @@ use serde::Serialize;
 /// `ofp_switch_config` (OpenFlow 1.3.5, 7.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SwitchConfig {
-    /// How IP fragments are handled, `OFPC_FRAG_*`: 0 as any packet, 1 dropped, 2 reassembled; the field as it came.
+    /// Handling of IP fragments, `OFPC_FRAG_*`: 0 as any packet, 1 dropped, 2 reassembled. Kept as received.
     pub flags: u16,
-    /// Bytes of a packet that go to the controller when a table miss sends it there; 0xffff for all.
+    /// Number of bytes of a packet to send to the controller at a table miss; 0xffff for all.
     pub miss_send_len: u16,
 }
 
-/// `OFPTC_*` bits (OpenFlow 1.4.1, 7.3.4.1); the two lowest are deprecated, and all that 1.3 has.
+/// `OFPTC_*` bits of a table's configuration (OpenFlow 1.4.1, 7.3.4.1). 1.3 has only the two lowest, which are
+/// deprecated.
 pub mod table_config {
-    /// The lowest bits: what 1.1 and 1.2 did with missed packets.
+    /// The lowest two bits: handling of table misses in 1.1 and 1.2.
     pub const DEPRECATED: u32 = 3;
-    /// A full table removes entries to make room.
+    /// A full table evicts flow entries to make room.
     pub const EVICTION: u32 = 1 << 2;
-    /// The controller is told when the table becomes full, and when it has room again.
+    /// The switch notifies the controller when free space in the table falls below or rises above the thresholds.
     pub const VACANCY_EVENTS: u32 = 1 << 3;
 }
 
-/// `OFPTMPEF_*` bits: what eviction goes by (OpenFlow 1.4.1, 7.3.4.1).
+/// `OFPTMPEF_*` bits: criteria of eviction (OpenFlow 1.4.1, 7.3.4.1).
 pub mod eviction {
-    /// Something else.
+    /// A criterion without a bit of its own.
     pub const OTHER: u32 = 1 << 0;
-    /// The entries' importance: the lowest goes first.
+    /// Importance of the flow entry: the lowest is evicted first.
     pub const IMPORTANCE: u32 = 1 << 1;
-    /// The entries' remaining life: the shortest goes first.
+    /// Remaining lifetime of the flow entry: the shortest is evicted first.
     pub const LIFETIME: u32 = 1 << 2;
 }
 
-/// `ofp_table_mod` (OpenFlow 1.3.5, 7.3.4.1; OpenFlow 1.4.1, 7.3.4.1), and `ofp_table_desc`, which tells the same.
+/// Table configuration: `ofp_table_mod` (OpenFlow 1.3.5, 7.3.4.1; OpenFlow 1.4.1, 7.3.4.1). Also used for
+/// `ofp_table_desc`, which has the same content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TableMod {
-    /// Which table, or all.
+    /// Table to configure, or all tables.
     pub table: TableId,
-    /// [`table_config`] bits.
+    /// Configuration, [`table_config`] bits.
     pub config: u32,
-    /// 1.4: [`eviction`] bits, if told.
+    /// 1.4: eviction criteria, [`eviction`] bits; `None` if the message has no such property.
     pub eviction: Option<u32>,
-    /// 1.4: when the controller is told of vacancy, if told.
+    /// 1.4: thresholds of vacancy events; `None` if the message has no such property.
     pub vacancy: Option<Vacancy>,
-    /// The other properties, in the order they came.
+    /// Other properties, in the order received.
     pub properties: Vec<Property>,
 }
 
 impl TableMod {
-    /// A table's configuration without properties.
+    /// Returns a table's configuration without properties.
     pub const fn new(table: TableId, config: u32) -> TableMod {
         TableMod { table, config, eviction: None, vacancy: None, properties: Vec::new() }
     }
 }
 
-/// `ofp_table_mod_prop_vacancy`, in percent of the table's size.
+/// Thresholds of vacancy events, `ofp_table_mod_prop_vacancy`, in percent of the table's size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Vacancy {
-    /// Less room than this is told.
+    /// Free space below which the switch sends a vacancy-down event.
     pub down: u8,
-    /// More room than this is told, once less was.
+    /// Free space above which the switch sends a vacancy-up event, if it sent vacancy-down before.
     pub up: u8,
-    /// The room now; in descriptions only.
+    /// Current free space; only in table descriptions.
     pub now: u8,
 }

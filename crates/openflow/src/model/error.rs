@@ -1,20 +1,21 @@
-//! Error messages: every type and code of OpenFlow 1.0, 1.3, 1.4 and 1.5.
+//! Defines error messages: every type and code of OpenFlow 1.0, 1.3, 1.4 and 1.5.
 use super::Bytes;
 use serde::Serialize;
 
-/// Bytes of a refused message that its error carries back: what the specification asks for at least (OpenFlow 1.3.5, 7.4.4).
+/// Number of bytes of a refused message that its error message repeats: the minimum that the specification requires
+/// (OpenFlow 1.3.5, 7.4.4).
 pub const ERROR_DATA_BYTES: usize = 64;
 
 /// An error message (OpenFlow 1.3.5, 7.4.4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ErrorMessage {
-    /// What was wrong.
+    /// Type and code of the error.
     pub error: ErrorType,
-    /// The first [`ERROR_DATA_BYTES`] or more of the message that was wrong, or text for a failed hello.
+    /// At least the first [`ERROR_DATA_BYTES`] bytes of the refused message, or a text for a failed hello.
     pub data: Bytes,
 }
 
-/// Declares one error type's codes: the enum, its numbers in OpenFlow 1.3 and later and its names there.
+/// Declares the codes of one error type: an enum, with each code's number and name in OpenFlow 1.3 and later.
 macro_rules! codes {
     ($(#[$doc:meta])* $name:ident { $($code:ident = $number:literal $text:literal,)* }) => {
         $(#[$doc])*
@@ -156,7 +157,7 @@ BundleFailed {
     SchedPast = 18 "OFPBFC_SCHED_PAST",
 });
 
-/// An error's type, with its code.
+/// Type and code of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[allow(missing_docs, reason = "each is named by the specification (OpenFlow 1.3.5, 7.4.4)")]
 pub enum ErrorType {
@@ -178,12 +179,13 @@ pub enum ErrorType {
     AsyncConfigFailed(AsyncConfigFailed),
     FlowMonitorFailed(FlowMonitorFailed),
     BundleFailed(BundleFailed),
-    /// `OFPET_EXPERIMENTER`, with the experimenter's type and number; its data lies in the message's.
+    /// `OFPET_EXPERIMENTER`: `kind` is the experimenter's error code, `id` its number. The experimenter's data is in
+    /// [`ErrorMessage::data`].
     Experimenter {
         kind: u16,
         id: u32,
     },
-    /// A type or code weir does not know, in the numbers of the wire version it came in.
+    /// A type or code that weir does not know, in the numbering of the wire version it was received in.
     Unknown {
         kind: u16,
         code: u16,

@@ -1,18 +1,18 @@
-//! Flow entries: flow-mod and flow-removed.
+//! Defines the messages about flow entries: flow-mod and flow-removed.
 use super::stats::MoreStats;
 use super::{BufferId, GroupId, Instruction, Match, PortNo};
 use serde::Serialize;
 use std::fmt;
 
-/// A table's number.
+/// Flow table number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct TableId(pub u8);
 
 impl TableId {
-    /// The highest number a table can have.
+    /// Highest number of a flow table.
     pub const MAX: TableId = TableId(254);
-    /// Every table, in requests.
+    /// All tables; only in requests.
     pub const ALL: TableId = TableId(255);
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for TableId {
     }
 }
 
-/// What a flow-mod does.
+/// Command of a flow-mod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[allow(missing_docs, reason = "each is named by the specification (OpenFlow 1.3.5, 7.3.4.2)")]
 pub enum FlowCommand {
@@ -33,7 +33,7 @@ pub enum FlowCommand {
     DeleteStrict,
 }
 
-/// `OFPFF_*` (OpenFlow 1.3.5, 7.3.4.2): 1.3's bits; the codec of 1.0 maps.
+/// Flow-mod flags, `OFPFF_*` (OpenFlow 1.3.5, 7.3.4.2), in 1.3's bits; the codec of 1.0 translates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Default)]
 #[serde(transparent)]
 pub struct FlowFlags(pub u16);
@@ -45,56 +45,58 @@ impl FlowFlags {
     pub const RESET_COUNTS: FlowFlags = FlowFlags(1 << 2);
     pub const NO_PKT_COUNTS: FlowFlags = FlowFlags(1 << 3);
     pub const NO_BYT_COUNTS: FlowFlags = FlowFlags(1 << 4);
-    /// 1.0's emergency entries, in a bit that 1.3 does not use.
+    /// 1.0 only: emergency flow entry. The model uses a bit that 1.3 leaves free.
     pub const EMERG: FlowFlags = FlowFlags(1 << 15);
 
-    /// Whether all bits of `other` are set.
+    /// Returns true if all bits of `other` are set.
     pub const fn contains(self, other: FlowFlags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Both sets of bits.
+    /// Returns the union of both sets of bits.
     #[must_use]
     pub const fn with(self, other: FlowFlags) -> FlowFlags {
         FlowFlags(self.0 | other.0)
     }
 }
 
-/// `ofp_flow_mod` (OpenFlow 1.3.5, 7.3.4.2).
+/// Flow-mod, `ofp_flow_mod` (OpenFlow 1.3.5, 7.3.4.2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FlowMod {
-    /// Opaque to the switch; set by add, compared under the mask by modify and delete.
+    /// Value chosen by the controller, opaque to the switch. Set by add; compared under `cookie_mask` by modify and
+    /// delete.
     pub cookie: u64,
-    /// Bits of the cookie that modify and delete compare; 0 for none.
+    /// Bits of the cookie that modify and delete compare; 0 to compare none.
     pub cookie_mask: u64,
-    /// Which table; `ALL` only in deletes. From 1.0: 0, or `ALL` in deletes.
+    /// Table to change; `ALL` only in deletes. Decoded from 1.0: 0, or `ALL` in deletes.
     pub table: TableId,
-    /// What to do.
+    /// Change to make.
     pub command: FlowCommand,
-    /// Seconds without a packet after which the entry goes; 0 for never.
+    /// Seconds without a packet after which the entry is removed; 0 for never.
     pub idle_timeout: u16,
-    /// Seconds after which the entry goes; 0 for never.
+    /// Seconds after which the entry is removed; 0 for never.
     pub hard_timeout: u16,
-    /// Order among matching entries, highest first.
+    /// Priority of the entry: the highest matching entry wins.
     pub priority: u16,
-    /// A buffered packet to run through the actions after an add or modify.
+    /// Buffered packet to process after an add or modify.
     pub buffer_id: Option<BufferId>,
-    /// Deletes only entries that output to this port; `ANY` for all.
+    /// Restricts a delete to entries that output to this port; `ANY` for all entries.
     pub out_port: PortNo,
-    /// Deletes only entries that output to this group; `ANY` for all.
+    /// Restricts a delete to entries that output to this group; `ANY` for all entries.
     pub out_group: GroupId,
-    /// `OFPFF_*`.
+    /// Flags, a set of `OFPFF_*`.
     pub flags: FlowFlags,
-    /// 1.4: entries of low importance are evicted first; 0 in versions before.
+    /// 1.4: entries of low importance are evicted first; 0 in earlier versions.
     pub importance: u16,
-    /// What it matches.
+    /// Match of the entry.
     pub matching: Match,
-    /// What it does. From 1.0: one apply-actions with the action list, or none for no action.
+    /// Instructions of the entry. Decoded from 1.0: one apply-actions with the action list, or empty if there are no
+    /// actions.
     pub instructions: Vec<Instruction>,
 }
 
 impl FlowMod {
-    /// An add to table 0 of priority `priority` without time-outs, flags or cookie.
+    /// Returns an add to table 0 with `priority`, without time-outs, flags or cookie.
     pub fn add(priority: u16, matching: Match, instructions: Vec<Instruction>) -> FlowMod {
         FlowMod {
             cookie: 0,
@@ -114,13 +116,13 @@ impl FlowMod {
         }
     }
 
-    /// A delete of every entry in every table.
+    /// Returns a delete of every flow entry in every table.
     pub fn delete_all() -> FlowMod {
         FlowMod { table: TableId::ALL, command: FlowCommand::Delete, ..FlowMod::add(0, Match::any(), Vec::new()) }
     }
 }
 
-/// Why an entry went.
+/// Reason of a flow entry's removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "each is named by the specification (OpenFlow 1.3.5, 7.4.2)")]
@@ -129,29 +131,29 @@ pub enum FlowRemovedReason {
     HardTimeout = 1,
     Delete = 2,
     GroupDelete = 3,
-    /// 1.4: the entry's meter went; a delete in versions before.
+    /// 1.4: the entry's meter was deleted; encoded as a delete in earlier versions.
     MeterDelete = 4,
-    /// 1.4: to make room; a delete in versions before.
+    /// 1.4: evicted to make room; encoded as a delete in earlier versions.
     Eviction = 5,
 }
 
-/// `ofp_flow_removed` (OpenFlow 1.3.5, 7.4.2).
+/// Flow-removed, `ofp_flow_removed` (OpenFlow 1.3.5, 7.4.2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "as in the flow-mod and in flow statistics")]
 pub struct FlowRemoved {
     pub cookie: u64,
     pub priority: u16,
     pub reason: FlowRemovedReason,
-    /// 0 in 1.0, which does not carry it.
+    /// 0 in 1.0, which does not carry the table.
     pub table: TableId,
     pub duration_sec: u32,
     pub duration_nsec: u32,
     pub idle_timeout: u16,
-    /// 0 in 1.0, which does not carry it.
+    /// 0 in 1.0, which does not carry the time-out.
     pub hard_timeout: u16,
     pub packet_count: u64,
     pub byte_count: u64,
-    /// 1.5.
+    /// Only in OpenFlow 1.5.
     pub more: MoreStats,
     pub matching: Match,
 }

@@ -1,70 +1,70 @@
-//! Matches: the list that a message carries, and the key and mask that tables use.
+//! Defines matches: the list of fields in a message, and its conversion to the key and mask that tables use.
 use super::error::{BadMatch, ErrorType};
 use super::{Bytes, wide};
 use serde::Serialize;
 use weir_packet::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
 use weir_packet::{Field, FlowKey, FlowMask, PacketType};
 
-/// What a flow entry matches: fields in the order they came, so that encoding gives back the bytes decoded.
+/// Match of a flow entry. Fields keep the order received, so that encoding reproduces the bytes decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Default)]
 #[serde(transparent)]
 pub struct Match {
-    /// The fields, each at most once; none matches everything.
+    /// Fields, each at most once. An empty list matches every packet.
     pub fields: Vec<MatchField>,
 }
 
-/// One field of a match.
+/// A field of a match.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub enum MatchField {
-    /// A field weir knows. The value's and mask's bits lie in the low [`Field::bits`] bits.
+    /// A field that weir knows. Value and mask are right-aligned: they use the low [`Field::bits`] bits.
     Known {
-        /// Which.
+        /// Field to compare.
         field: Field,
-        /// What it must be where the mask has ones.
+        /// Value that the packet's field must have in the bits of the mask.
         #[serde(serialize_with = "wide::value")]
         value: u128,
-        /// Bits that count; none for all.
+        /// Bits that count; `None` for all.
         #[serde(serialize_with = "wide::mask")]
         mask: Option<u128>,
     },
-    /// A field weir does not know, kept as it came.
+    /// A field that weir does not know, kept as received.
     Raw(RawField),
 }
 
-/// An OXM entry that is not looked into (OpenFlow 1.3.5, 7.2.3.2).
+/// An OXM entry that weir does not interpret (OpenFlow 1.3.5, 7.2.3.2).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct RawField {
-    /// `oxm_class`.
+    /// Class number, `oxm_class`.
     pub class: u16,
-    /// `oxm_field`, 7 bits.
+    /// Field number, `oxm_field`, 7 bits.
     pub number: u8,
-    /// Whether the payload's second half is a mask.
+    /// True if the second half of the payload is a mask.
     pub has_mask: bool,
-    /// The payload, with the experimenter's number in front if the class is `OFPXMC_EXPERIMENTER`.
+    /// Payload, preceded by the experimenter number if the class is `OFPXMC_EXPERIMENTER`.
     pub payload: Bytes,
 }
 
 impl Match {
-    /// Matches everything.
+    /// Returns the match that matches every packet.
     pub const fn any() -> Match {
         Match { fields: Vec::new() }
     }
 
-    /// Adds an exactly matched field.
+    /// Adds a field to match exactly.
     #[must_use]
     pub fn with(mut self, field: Field, value: impl Into<u128>) -> Match {
         self.fields.push(MatchField::Known { field, value: value.into(), mask: None });
         self
     }
 
-    /// Adds a field of which only the bits in `mask` count.
+    /// Adds a field to match in the bits of `mask`.
     #[must_use]
     pub fn with_masked(mut self, field: Field, value: impl Into<u128>, mask: impl Into<u128>) -> Match {
         self.fields.push(MatchField::Known { field, value: value.into(), mask: Some(mask.into()) });
         self
     }
 
-    /// The value and mask of a field, if it is matched on.
+    /// Returns value and mask of a field; `None` if the match does not have the field.
     pub fn get(&self, wanted: Field) -> Option<(u128, u128)> {
         self.fields.iter().find_map(|entry| match entry {
             MatchField::Known { field, value, mask } if *field == wanted => {
@@ -74,11 +74,16 @@ impl Match {
         })
     }
 
-    /// The match as a flow key and mask, checked as OpenFlow 1.3.5, 7.2.3.6 demands: every field known, at most once, with
-    /// its prerequisites, masked only where that is allowed, no value bit outside its mask, no value too large.
+    /// Converts the match to a flow key and mask, and checks it as OpenFlow 1.3.5, 7.2.3.6 requires: every field is
+    /// known, occurs at most once and has its prerequisites, masks occur only on maskable fields, and no value has
+    /// bits outside its mask or its field.
+    ///
+    /// Matches on the packet type Ethernet, too, if [`Match::written`] alone would also match packets without
+    /// Ethernet header.
     ///
     /// # Errors
-    /// `OFPET_BAD_MATCH` with the code that the specification names.
+    ///
+    /// `OFPET_BAD_MATCH` with the code that the specification prescribes.
     pub fn key_and_mask(&self) -> Result<(FlowKey, FlowMask), ErrorType> {
         let (key, mut mask) = self.written()?;
         if self.finds_what_is_absent() {
@@ -87,11 +92,13 @@ impl Match {
         Ok((key, mask))
     }
 
-    /// The fields that the match names, and nothing that they imply: what non-strict flow-mods and statistics requests compare
-    /// with those of entries (OpenFlow 1.3.5, 6.4).
+    /// Converts only the fields that the match names, without implied ones, to a flow key and mask. Non-strict
+    /// flow-mods and statistics requests compare this form with that of flow entries (OpenFlow 1.3.5, 6.4). Checks
+    /// the match like [`Match::key_and_mask`].
     ///
     /// # Errors
-    /// As [`Match::key_and_mask`].
+    ///
+    /// `OFPET_BAD_MATCH` with the code that the specification prescribes.
     pub fn written(&self) -> Result<(FlowKey, FlowMask), ErrorType> {
         let (mut key, mut mask) = (FlowKey::EMPTY, FlowMask::EMPTY);
         let vlan = |field| matches!(field, Field::VlanTci | Field::VlanVid | Field::VlanPcp);
@@ -107,18 +114,19 @@ impl Match {
             }
             let bits = bits.unwrap_or(field.all_ones());
             if (field.is_register() || vlan(*field)) && mask.get(*field) & bits != 0 {
-                // The same bits under another name: a narrower or wider register, the whole VLAN tag.
+                // Another name for bits already matched: a narrower or wider register, or the whole VLAN tag.
                 return Err(BadMatch::DupField.into());
             }
-            // Fields of exclusive packets share places; prerequisites keep them from meeting in one match.
+            // Fields of different protocols share storage in the key; prerequisites exclude two of them in one match.
             key.set(*field, value & bits | key.get(*field) & !bits);
             mask.set(*field, bits | mask.get(*field));
         }
         Ok((key, mask))
     }
 
-    /// Whether the match is on Ethernet fields with values that a packet without Ethernet header seems to have: zeros. It then
-    /// matches Ethernet packets only, which other values see to by themselves (OpenFlow 1.5.1, 7.2.3.11).
+    /// Returns true if all Ethernet fields of the match (at least one) compare with zero, the value that packets
+    /// without Ethernet header have in the key. Such a match must match Ethernet packets only; a nonzero value
+    /// ensures that by itself (OpenFlow 1.5.1, 7.2.3.11).
     fn finds_what_is_absent(&self) -> bool {
         let ethernet = |entry: &MatchField| match entry {
             MatchField::Known { field, value, mask } if field.is_ethernet() => Some(value & mask.unwrap_or(u128::MAX)),
@@ -128,18 +136,18 @@ impl Match {
         values.peek().is_some() && values.all(|value| value == 0)
     }
 
-    /// Whether the match has what `field` needs beside it (OpenFlow 1.3.5, table 12).
+    /// Returns true if the match contains the prerequisites of `field` (OpenFlow 1.3.5, table 12).
     pub(crate) fn has_prerequisite(&self, field: Field) -> bool {
         Context::of(self).has_prerequisite(field)
     }
 }
 
-/// The fields met so far.
+/// Set of the fields seen so far, one bit a field.
 #[derive(Default)]
 struct Seen([u64; 4]);
 
 impl Seen {
-    /// Whether the field is met for the first time.
+    /// Adds the field; returns true if it was not in the set.
     fn insert(&mut self, field: Field) -> bool {
         let (word, bit) = (usize::from(field as u8 >> 6), 1 << (field as u8 & 63));
         let is_new = self.0[word] & bit == 0;
@@ -148,7 +156,8 @@ impl Seen {
     }
 }
 
-/// What fields of a match need of the others, gathered in one pass. Of a field that comes twice, the first counts.
+/// Values that prerequisites of other fields depend on, gathered in one pass over the match. If a field occurs twice,
+/// the first occurrence counts.
 #[derive(Default)]
 struct Context {
     packet_type: Option<u128>,
@@ -199,7 +208,8 @@ impl Context {
         if bits & !field.all_ones() != 0 {
             return Err(BadMatch::BadMask.into());
         }
-        // VLAN id 0x0000 says "no tag"; any other id without the present bit says nothing (OpenFlow 1.3.5, table 13).
+        // VLAN id 0x0000 means "no tag". Any other id without the present bit has no meaning (OpenFlow 1.3.5, table
+        // 13).
         let vid = u128::from(VLAN_PRESENT);
         if field == Field::VlanVid && mask.is_none() && value != 0 && value & vid == 0 {
             return Err(BadMatch::BadValue.into());
@@ -207,7 +217,7 @@ impl Context {
         Ok(())
     }
 
-    /// The EtherType of packets of a type that has no Ethernet header, if the match is on one.
+    /// Returns the EtherType that the matched packet type implies, if that type has no Ethernet header.
     fn without_ethernet(&self) -> Option<u16> {
         PacketType::from_bits(u32::try_from(self.packet_type?).ok()?).eth_type()
     }

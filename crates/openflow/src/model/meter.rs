@@ -1,21 +1,21 @@
-//! Meters.
+//! Defines meter messages: meter-mod, meter statistics, configuration and features.
 use super::Bytes;
 use serde::Serialize;
 use std::fmt;
 
-/// A meter's number.
+/// Number of a meter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct MeterId(pub u32);
 
 impl MeterId {
-    /// The highest number a meter can have.
+    /// Highest number of a meter.
     pub const MAX: MeterId = MeterId(0xffff_0000);
-    /// Meters packets that leave the fast path.
+    /// Virtual meter for packets that leave the fast path.
     pub const SLOWPATH: MeterId = MeterId(0xffff_fffd);
-    /// Meters packets to the controller.
+    /// Virtual meter for packets sent to the controller.
     pub const CONTROLLER: MeterId = MeterId(0xffff_fffe);
-    /// Every meter, in deletes and requests.
+    /// All meters, in deletes and requests.
     pub const ALL: MeterId = MeterId(0xffff_ffff);
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for MeterId {
     }
 }
 
-/// `OFPMC_*` (OpenFlow 1.3.5, 7.3.4.4).
+/// Meter-mod commands, `OFPMC_*` (OpenFlow 1.3.5, 7.3.4.4).
 #[allow(missing_docs, reason = "named by the specification")]
 pub mod command {
     pub const ADD: u16 = 0;
@@ -38,83 +38,84 @@ pub mod command {
     pub const DELETE: u16 = 2;
 }
 
-/// `OFPMF_*` (OpenFlow 1.3.5, 7.3.4.4).
+/// Meter flags, `OFPMF_*` (OpenFlow 1.3.5, 7.3.4.4).
 #[allow(missing_docs, reason = "named by the specification")]
 pub mod flags {
     pub const KBPS: u16 = 1 << 0;
     pub const PKTPS: u16 = 1 << 1;
     pub const BURST: u16 = 1 << 2;
     pub const STATS: u16 = 1 << 3;
-    /// All there are.
+    /// All defined flags.
     pub const ALL: u16 = KBPS | PKTPS | BURST | STATS;
 }
 
-/// `ofp_meter_mod` (OpenFlow 1.3.5, 7.3.4.4).
+/// Meter-mod, `ofp_meter_mod` (OpenFlow 1.3.5, 7.3.4.4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MeterMod {
-    /// `OFPMC_*`: 0 add, 1 modify, 2 delete; other numbers are kept so that the switch can refuse them by name.
+    /// Command, `OFPMC_*`: 0 add, 1 modify, 2 delete. Other numbers are kept, so that the switch can refuse them with
+    /// the right error code.
     pub command: u16,
-    /// `OFPMF_*`.
+    /// Flags, a set of `OFPMF_*`.
     pub flags: u16,
-    /// Which meter.
+    /// Number of the meter.
     pub meter: MeterId,
-    /// Its bands.
+    /// Bands of the meter.
     pub bands: Vec<Band>,
 }
 
-/// `ofp_meter_band_*` (OpenFlow 1.3.5, 7.3.4.4).
+/// Band of a meter, `ofp_meter_band_*` (OpenFlow 1.3.5, 7.3.4.4).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Band {
-    /// Rate above which the band acts, in kbit/s or packets/s by the meter's flags.
+    /// Rate above which the band applies, in kbit/s or packets/s according to the meter's flags.
     pub rate: u32,
-    /// Burst, in kbit or packets.
+    /// Burst size, in kbit or packets according to the meter's flags.
     pub burst_size: u32,
-    /// What it does.
+    /// Treatment of packets above the rate.
     pub kind: BandKind,
 }
 
-/// What a band does to packets above its rate.
+/// Treatment of packets above a band's rate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub enum BandKind {
-    /// Drops them.
+    /// Drops the packets.
     Drop,
-    /// Raises the drop precedence in the DSCP field.
+    /// Increases the drop precedence in the DSCP field.
     DscpRemark {
-        /// Steps to raise it by.
+        /// Number of drop precedence levels to add.
         prec_level: u8,
     },
-    /// Not looked into; all behind the experimenter's number.
+    /// An experimenter's band that weir does not interpret.
     Experimenter {
-        /// Whose it is.
+        /// Number of the experimenter.
         id: u32,
-        /// What follows.
+        /// Bytes after the experimenter number.
         data: Bytes,
     },
-    /// A band type weir does not know.
+    /// A band type that weir does not know.
     Unknown {
-        /// Its number.
+        /// Band type number.
         kind: u16,
-        /// All behind the burst size.
+        /// Bytes after the burst size.
         data: Bytes,
     },
 }
 
-/// `ofp_meter_stats` (OpenFlow 1.3.5, 7.3.5.12).
+/// Statistics of a meter, `ofp_meter_stats` (OpenFlow 1.3.5, 7.3.5.12).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub struct MeterStats {
     pub meter: MeterId,
-    /// 1.5: references of any kind.
+    /// Number of flow entries that refer to the meter; in 1.5, number of references of any kind.
     pub flow_count: u32,
     pub packet_in_count: u64,
     pub byte_in_count: u64,
     pub duration_sec: u32,
     pub duration_nsec: u32,
-    /// Packets and bytes of each band.
+    /// Packets and bytes, for each band.
     pub bands: Vec<(u64, u64)>,
 }
 
-/// `ofp_meter_config` (OpenFlow 1.3.5, 7.3.5.13).
+/// Configuration of a meter, `ofp_meter_config` (OpenFlow 1.3.5, 7.3.5.13).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "as in the meter-mod")]
 pub struct MeterConfig {
@@ -123,7 +124,7 @@ pub struct MeterConfig {
     pub bands: Vec<Band>,
 }
 
-/// `ofp_meter_features` (OpenFlow 1.3.5, 7.3.5.14).
+/// Meter features of a switch, `ofp_meter_features` (OpenFlow 1.3.5, 7.3.5.14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub struct MeterFeatures {
@@ -132,6 +133,6 @@ pub struct MeterFeatures {
     pub capabilities: u32,
     pub max_bands: u8,
     pub max_color: u8,
-    /// 1.5: `OFPMFF_*`, 1 for the meter action, 2 for several meter actions on a packet.
+    /// 1.5: `OFPMFF_*` bits: 1 for the meter action, 2 for several meter actions on a packet.
     pub features: u32,
 }
