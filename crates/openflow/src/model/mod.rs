@@ -1,7 +1,8 @@
-//! OpenFlow messages, free of wire versions.
+//! Defines OpenFlow messages independently of the wire version.
 //!
-//! A message is what OpenFlow 1.3.5 says it is; what only 1.0 has is there too, and the codec of each version maps to and
-//! from these types (1.0's `nw_src` is `ipv4_src` or `arp_spa`, its actions are one apply-actions instruction, ...).
+//! Messages follow OpenFlow 1.3.5, with additions for what only other versions have. The codec of each version
+//! translates to and from these types. For example, `nw_src` of 1.0 becomes `ipv4_src` or `arp_spa`, and the actions
+//! of 1.0 become one apply-actions instruction.
 pub mod action;
 pub mod bundle;
 pub mod config;
@@ -39,7 +40,7 @@ pub use weir_packet::PortNo;
 
 use serde::Serialize;
 
-/// A wire version of OpenFlow, by its number in the header.
+/// Wire version of OpenFlow. The discriminant is the version number in the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub enum Version {
@@ -57,16 +58,16 @@ pub enum Version {
     V15 = 6,
 }
 
-/// A message: its transaction id, and what it says.
+/// An OpenFlow message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Message {
-    /// Transaction id; a reply carries its request's.
+    /// Transaction id; a reply carries the id of its request.
     pub xid: u32,
-    /// What it says.
+    /// Type and content of the message.
     pub body: Body,
 }
 
-/// What a message says.
+/// Type and content of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "each is named by the specification (OpenFlow 1.3.5, 7.1)")]
 pub enum Body {
@@ -100,42 +101,43 @@ pub enum Body {
     GetAsyncReply(role::AsyncConfig),
     SetAsync(role::AsyncConfig),
     MeterMod(meter::MeterMod),
-    /// 1.4.
+    /// 1.4 and later.
     RoleStatus(status::RoleStatus),
-    /// 1.4.
+    /// 1.4 and later.
     TableStatus(status::TableStatus),
-    /// 1.4: another controller's group-mod or meter-mod, as it came.
+    /// 1.4 and later: a copy of another controller's group-mod or meter-mod.
     RequestForward(Box<Message>),
-    /// 1.4; in 1.3 the Open Networking Foundation's extension.
+    /// 1.4 and later; in 1.3 an extension of the Open Networking Foundation.
     BundleControl(bundle::BundleControl),
-    /// 1.4; in 1.3 the Open Networking Foundation's extension.
+    /// 1.4 and later; in 1.3 an extension of the Open Networking Foundation.
     BundleAdd(bundle::BundleAdd),
-    /// 1.5.
+    /// Only in OpenFlow 1.5.
     ControllerStatus(status::ControllerStatus),
-    /// One of Nicira's messages.
+    /// A message of Nicira's extensions.
     Nx(Box<nicira::NxMessage>),
 }
 
-/// The first message of either end (OpenFlow 1.3.5, 7.5.1).
+/// Hello: the first message each side of a connection sends (OpenFlow 1.3.5, 7.5.1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct Hello {
-    /// Version numbers the sender speaks, from its bitmap element; none when it sent no bitmap: then it speaks the
-    /// version of the header and, presumably, those below.
+    /// Version numbers the sender supports, from the version bitmap. `None` if the hello has no bitmap: the sender
+    /// then supports the version in the header and, presumably, those below.
     pub versions: Option<Vec<u8>>,
 }
 
-/// A message, multipart body or other extension of an experimenter, not looked into.
+/// An experimenter message, or an experimenter's multipart body, whose content weir does not interpret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Experimenter {
-    /// Whose it is: an IEEE OUI, or a number the Open Networking Foundation gave out.
+    /// Experimenter number: an IEEE OUI, or a number assigned by the Open Networking Foundation.
     pub id: u32,
-    /// The experimenter's type number; absent where the version has none (1.0's vendor message): then it is in `data`.
+    /// Experimenter type number. `None` in 1.0's vendor message, which has no such field; the number is then in
+    /// `data`.
     pub kind: Option<u32>,
-    /// What follows.
+    /// Bytes after the experimenter number and type.
     pub data: Bytes,
 }
 
-/// Bytes that JSON shows as hexadecimal text.
+/// Byte string, serialised as hexadecimal text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Bytes(pub Vec<u8>);
 
@@ -156,7 +158,7 @@ impl Version {
     /// Every version, lowest first.
     pub const ALL: [Version; 4] = [Version::V10, Version::V13, Version::V14, Version::V15];
 
-    /// `1.0`, `1.3`, `1.4` or `1.5`.
+    /// Name of the version: `1.0`, `1.3`, `1.4` or `1.5`.
     pub const fn name(self) -> &'static str {
         match self {
             Version::V10 => "1.0",
@@ -166,7 +168,7 @@ impl Version {
         }
     }
 
-    /// The version of a number in a header.
+    /// Returns the version for a version number in a header; `None` if weir does not implement it.
     pub const fn from_number(number: u8) -> Option<Version> {
         match number {
             1 => Some(Version::V10),

@@ -1,27 +1,28 @@
-//! Flow monitoring: a controller is told what happens to flow entries (OpenFlow 1.4.1, 7.3.5.17).
+//! Defines flow monitoring: reports changes of flow entries to a controller (OpenFlow 1.4.1, 7.3.5.17).
 use super::{GroupId, Instruction, Match, PortNo, TableId};
 use serde::Serialize;
 
-/// `ofp_flow_monitor_request`.
+/// Request to add, modify or delete a flow monitor, `ofp_flow_monitor_request`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FlowMonitor {
-    /// The monitor's number; each channel has numbers of its own.
+    /// Number of the monitor, unique within its channel.
     pub id: u32,
-    /// Only entries that output to this port; `ANY` for all.
+    /// Restricts the monitor to entries that output to this port; `ANY` for all entries.
     pub out_port: PortNo,
-    /// Only entries that output to this group; `ANY` for all.
+    /// Restricts the monitor to entries that output to this group; `ANY` for all entries.
     pub out_group: GroupId,
-    /// What is told, and how.
+    /// Events to report, and their form.
     pub flags: MonitorFlags,
-    /// Which table, or all.
+    /// Table to monitor, or all tables.
     pub table: TableId,
-    /// What becomes of the monitor.
+    /// Change to make: add, modify or delete the monitor.
     pub command: MonitorCommand,
-    /// Only entries at least as specific.
+    /// Restricts the monitor to entries whose match is at least as specific.
     pub matching: Match,
 }
 
-/// `OFPFMC_*`. A number weir does not know is kept so that the switch can refuse it by name.
+/// Command of a monitor request, `OFPFMC_*`. An unknown number is kept, so that the switch can refuse it with the
+/// right error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[allow(missing_docs, reason = "each is named by the specification")]
 pub enum MonitorCommand {
@@ -31,59 +32,59 @@ pub enum MonitorCommand {
     Unknown(u8),
 }
 
-/// `OFPFMF_*`: 1.4's bits.
+/// Flags of a monitor, `OFPFMF_*`, in 1.4's bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Default)]
 #[serde(transparent)]
 pub struct MonitorFlags(pub u16);
 
 #[allow(missing_docs, reason = "named by the specification")]
 impl MonitorFlags {
-    /// The entries there at the beginning are told.
+    /// Reports the entries that exist when the monitor is added.
     pub const INITIAL: MonitorFlags = MonitorFlags(1 << 0);
     pub const ADD: MonitorFlags = MonitorFlags(1 << 1);
     pub const REMOVED: MonitorFlags = MonitorFlags(1 << 2);
     pub const MODIFY: MonitorFlags = MonitorFlags(1 << 3);
-    /// Instructions are told, too.
+    /// Includes the instructions of entries.
     pub const INSTRUCTIONS: MonitorFlags = MonitorFlags(1 << 4);
-    /// The controller's own changes are told in full.
+    /// Reports the controller's own changes in full instead of abbreviated.
     pub const NO_ABBREV: MonitorFlags = MonitorFlags(1 << 5);
-    /// Only the controller's own changes are told.
+    /// Reports only the controller's own changes.
     pub const ONLY_OWN: MonitorFlags = MonitorFlags(1 << 6);
 
-    /// Whether all bits of `other` are set.
+    /// Returns true if all bits of `other` are set.
     pub const fn contains(self, other: MonitorFlags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Both sets of bits.
+    /// Returns the union of both sets of bits.
     #[must_use]
     pub const fn with(self, other: MonitorFlags) -> MonitorFlags {
         MonitorFlags(self.0 | other.0)
     }
 }
 
-/// `ofp_flow_update_*`.
+/// Update of a flow monitor, `ofp_flow_update_*`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum FlowUpdate {
-    /// What happened to an entry.
+    /// Event of a flow entry, in full.
     Full(FlowUpdateFull),
     /// The controller's own flow-mod with this transaction id took effect.
     Abbrev {
-        /// The flow-mod's.
+        /// Transaction id of the flow-mod.
         xid: u32,
     },
-    /// Updates are left out from here on, since the controller does not take them fast enough.
+    /// The switch leaves out updates from here on, because the controller does not read them fast enough.
     Paused,
-    /// Updates are complete again from here on.
+    /// The switch sends all updates again from here on.
     Resumed,
 }
 
-/// `ofp_flow_update_full`.
+/// Full report of a flow entry's event, `ofp_flow_update_full`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "as in the flow-mod")]
 pub struct FlowUpdateFull {
     pub event: FlowEvent,
-    /// Why the entry went; told with [`FlowEvent::Removed`] only.
+    /// Reason of the removal; only with [`FlowEvent::Removed`].
     pub reason: Option<super::FlowRemovedReason>,
     pub table: TableId,
     pub idle_timeout: u16,
@@ -91,11 +92,11 @@ pub struct FlowUpdateFull {
     pub priority: u16,
     pub cookie: u64,
     pub matching: Match,
-    /// Empty unless asked for.
+    /// Empty unless the monitor asked for instructions.
     pub instructions: Vec<Instruction>,
 }
 
-/// `OFPFME_*` of a full update.
+/// Event of a full update, `OFPFME_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[repr(u16)]
 #[allow(missing_docs, reason = "each is named by the specification")]

@@ -1,4 +1,4 @@
-//! Multipart (1.0: statistics) requests and replies.
+//! Defines multipart requests and replies (called statistics in 1.0).
 use super::bundle::{BundleFeatures, BundleFeaturesRequest};
 use super::config::TableMod;
 use super::group::{GroupDesc, GroupFeatures, GroupStats};
@@ -14,13 +14,13 @@ use serde::Serialize;
 /// A multipart request (OpenFlow 1.3.5, 7.3.5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MultipartRequest {
-    /// More parts of the same request follow (`OFPMPF_REQ_MORE`).
+    /// True if more parts of this request follow (`OFPMPF_REQ_MORE`).
     pub more: bool,
-    /// What is asked.
+    /// Type and content of the request.
     pub body: RequestBody,
 }
 
-/// What a multipart request asks.
+/// Type and content of a multipart request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "each is named by the specification")]
 pub enum RequestBody {
@@ -34,57 +34,57 @@ pub enum RequestBody {
         queue: u32,
     },
     Group(GroupId),
-    /// `ALL` before 1.5, which always asks for all of them.
+    /// Always `ALL` before 1.5: earlier versions can only ask for all groups.
     GroupDesc(GroupId),
     GroupFeatures,
     Meter(MeterId),
     MeterConfig(MeterId),
     MeterFeatures,
-    /// None: what are they? Some: set them.
+    /// Empty: asks for the features. Not empty: sets them.
     TableFeatures(Vec<TableFeatures>),
-    /// `ANY` before 1.5, which always asks for all of them.
+    /// Always `ANY` before 1.5: earlier versions can only ask for all ports.
     PortDesc(PortNo),
-    /// 1.4.
+    /// 1.4 and later.
     TableDesc,
-    /// 1.4.
+    /// 1.4 and later.
     QueueDesc {
         port: PortNo,
         queue: u32,
     },
-    /// 1.4.
+    /// 1.4 and later.
     FlowMonitor(Vec<FlowMonitor>),
-    /// 1.5: `OFPMP_FLOW_STATS`, statistics without instructions. What 1.5 calls flow descriptions is `Flow`.
+    /// 1.5: `OFPMP_FLOW_STATS`, statistics without instructions. 1.5's flow descriptions are the variant `Flow`.
     FlowCounters(FlowRequest),
-    /// 1.5.
+    /// Only in OpenFlow 1.5.
     ControllerStatus,
-    /// 1.5.
+    /// Only in OpenFlow 1.5.
     BundleFeatures(BundleFeaturesRequest),
     Experimenter(Experimenter),
-    /// `NXST_FLOW`: 1.0's flow statistics whose match is a list of fields.
+    /// `NXST_FLOW`: flow statistics for 1.0, with the match as a list of fields.
     NxFlow(FlowRequest),
-    /// `NXST_AGGREGATE`.
+    /// `NXST_AGGREGATE`: aggregate statistics for 1.0, with the match as a list of fields.
     NxAggregate(FlowRequest),
 }
 
-/// Which entries flow and aggregate statistics are asked for (OpenFlow 1.3.5, 7.3.5.2).
+/// Selection of flow entries in a request for flow or aggregate statistics (OpenFlow 1.3.5, 7.3.5.2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FlowRequest {
-    /// Which table, or all.
+    /// Table to read, or all tables.
     pub table: TableId,
-    /// Only entries that output to this port; `ANY` for all.
+    /// Restricts the request to entries that output to this port; `ANY` for all entries.
     pub out_port: PortNo,
-    /// Only entries that output to this group; `ANY` for all.
+    /// Restricts the request to entries that output to this group; `ANY` for all entries.
     pub out_group: GroupId,
-    /// Only entries with this cookie under the mask.
+    /// Cookie that entries must have in the bits of `cookie_mask`.
     pub cookie: u64,
     /// Bits of the cookie that count.
     pub cookie_mask: u64,
-    /// Only entries at least as specific.
+    /// Restricts the request to entries whose match is at least as specific.
     pub matching: Match,
 }
 
 impl FlowRequest {
-    /// Every entry of every table.
+    /// Selects every flow entry of every table.
     pub fn all() -> FlowRequest {
         FlowRequest {
             table: TableId::ALL,
@@ -97,16 +97,16 @@ impl FlowRequest {
     }
 }
 
-/// A multipart reply, or one part of it.
+/// A multipart reply, or one part of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MultipartReply {
-    /// More parts of the same reply follow (`OFPMPF_REPLY_MORE`).
+    /// True if more parts of this reply follow (`OFPMPF_REPLY_MORE`).
     pub more: bool,
-    /// What is answered.
+    /// Type and content of the reply.
     pub body: ReplyBody,
 }
 
-/// What a multipart reply answers.
+/// Type and content of a multipart reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "each is named by the specification")]
 pub enum ReplyBody {
@@ -131,13 +131,13 @@ pub enum ReplyBody {
     ControllerStatus(Vec<ControllerStatus>),
     BundleFeatures(BundleFeatures),
     Experimenter(Experimenter),
-    /// `NXST_FLOW`: 1.0's flow statistics whose match is a list of fields.
+    /// `NXST_FLOW`: flow statistics for 1.0, with the match as a list of fields.
     NxFlow(Vec<FlowStats>),
-    /// `NXST_AGGREGATE`.
+    /// `NXST_AGGREGATE`: aggregate statistics for 1.0.
     NxAggregate(AggregateStats),
 }
 
-/// `ofp_desc` (OpenFlow 1.3.5, 7.3.5.1).
+/// Description of a switch, `ofp_desc` (OpenFlow 1.3.5, 7.3.5.1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub struct Desc {
@@ -148,7 +148,7 @@ pub struct Desc {
     pub dp_desc: String,
 }
 
-/// `ofp_flow_stats` (OpenFlow 1.3.5, 7.3.5.2).
+/// Statistics of a flow entry, `ofp_flow_stats` (OpenFlow 1.3.5, 7.3.5.2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "as in the flow-mod")]
 pub struct FlowStats {
@@ -158,44 +158,44 @@ pub struct FlowStats {
     pub priority: u16,
     pub idle_timeout: u16,
     pub hard_timeout: u16,
-    /// None set in 1.0, which does not carry them.
+    /// Always empty in 1.0, which does not carry flags.
     pub flags: FlowFlags,
-    /// 1.4; 0 in versions before.
+    /// 1.4 and later; 0 in earlier versions.
     pub importance: u16,
     pub cookie: u64,
-    /// `u64::MAX` if not kept.
+    /// `u64::MAX` if not counted.
     pub packet_count: u64,
-    /// `u64::MAX` if not kept.
+    /// `u64::MAX` if not counted.
     pub byte_count: u64,
-    /// 1.5.
+    /// Only in OpenFlow 1.5.
     pub more: MoreStats,
     pub matching: Match,
     pub instructions: Vec<Instruction>,
 }
 
-/// `ofp_flow_stats` of 1.5 (OpenFlow 1.5.1, 7.3.5.3): statistics of an entry without its instructions.
+/// Statistics of a flow entry without its instructions, `ofp_flow_stats` of 1.5 (OpenFlow 1.5.1, 7.3.5.3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "as in the flow-mod")]
 pub struct FlowCounters {
     pub table: TableId,
-    /// Why they are told.
+    /// Reason why the switch sent the statistics.
     pub reason: FlowCountersReason,
     pub priority: u16,
     pub matching: Match,
     pub stats: Stats,
 }
 
-/// `OFPFSR_*`.
+/// Reason for sending statistics, `OFPFSR_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[repr(u8)]
 pub enum FlowCountersReason {
-    /// They were asked for.
+    /// The controller asked for them.
     Request = 0,
-    /// A threshold of the entry's was reached.
+    /// A statistic reached a threshold of the flow entry.
     Trigger = 1,
 }
 
-/// `ofp_aggregate_stats_reply` (OpenFlow 1.3.5, 7.3.5.3).
+/// Sums over flow entries, `ofp_aggregate_stats_reply` (OpenFlow 1.3.5, 7.3.5.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub struct AggregateStats {
@@ -204,41 +204,43 @@ pub struct AggregateStats {
     pub flow_count: u32,
 }
 
-/// `ofp_table_stats` (OpenFlow 1.3.5, 7.3.5.4; OpenFlow 1.0.0, 5.3.5).
+/// Statistics of a flow table, `ofp_table_stats` (OpenFlow 1.3.5, 7.3.5.4; OpenFlow 1.0.0, 5.3.5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub struct TableStats {
     pub table: TableId,
-    /// Only in 1.0.
+    /// Only in OpenFlow 1.0.
     pub name: String,
-    /// Only in 1.0: wildcards supported.
+    /// 1.0 only: wildcards that the table supports.
     pub wildcards: u32,
-    /// Only in 1.0.
+    /// Only in OpenFlow 1.0.
     pub max_entries: u32,
     pub active_count: u32,
     pub lookup_count: u64,
     pub matched_count: u64,
 }
 
-/// `ofp_table_features` (OpenFlow 1.3.5, 7.3.5.5).
+/// Features of a flow table, `ofp_table_features` (OpenFlow 1.3.5, 7.3.5.5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub struct TableFeatures {
     pub table: TableId,
-    /// 1.5: `OFPTFC_*` of a request, 0 replace the pipeline, 1 change the table, 2 enable it, 3 disable it; 0 in versions before.
+    /// 1.5: `OFPTFC_*` of a request: 0 replace the pipeline, 1 change the table, 2 enable it, 3 disable it. 0 in
+    /// earlier versions.
     pub command: u8,
-    /// 1.5: `OFPTFF_*`, 1 ingress table, 2 egress table, 16 first egress table; 0 in versions before.
+    /// 1.5: `OFPTFF_*` bits: 1 ingress table, 2 egress table, 16 first egress table. 0 in earlier versions.
     pub features: u32,
     pub name: String,
     pub metadata_match: u64,
     pub metadata_write: u64,
-    /// 1.5: capabilities, in the same bits.
+    /// Configuration bits; in 1.5 capabilities, in the same bits.
     pub config: u32,
     pub max_entries: u32,
     pub properties: Vec<TableProperty>,
 }
 
-/// `ofp_table_feature_prop_*` (OpenFlow 1.3.5, 7.3.5.5.2). `miss` tells the property for the table-miss entry.
+/// Property of table features, `ofp_table_feature_prop_*` (OpenFlow 1.3.5, 7.3.5.5.2). `miss`: true in the variant of
+/// the property for the table-miss entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub enum TableProperty {
@@ -268,19 +270,19 @@ pub enum TableProperty {
         miss: bool,
         fields: Vec<OxmId>,
     },
-    /// 1.4: tables whose changes this one takes over.
+    /// 1.4: tables whose changes this table copies.
     TableSyncFrom(Vec<TableId>),
-    /// 1.5.
+    /// Only in OpenFlow 1.5.
     WriteCopyField {
         miss: bool,
         fields: Vec<OxmId>,
     },
-    /// 1.5.
+    /// Only in OpenFlow 1.5.
     ApplyCopyField {
         miss: bool,
         fields: Vec<OxmId>,
     },
-    /// 1.5: packet types supported.
+    /// 1.5: supported packet types.
     PacketTypes(Vec<MatchField>),
     Experimenter {
         miss: bool,
@@ -294,7 +296,7 @@ pub enum TableProperty {
     },
 }
 
-/// The number of an instruction or action type, or an experimenter's.
+/// Type of an instruction or action: a standard number, or an experimenter's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub enum TypeId {
@@ -302,7 +304,7 @@ pub enum TypeId {
     Experimenter { id: u32, data: super::Bytes },
 }
 
-/// An OXM header: which field, with or without mask, how long.
+/// An OXM header: identifies a field, with or without mask, and its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification (OpenFlow 1.3.5, 7.2.3.2)")]
 pub struct OxmId {
@@ -310,6 +312,6 @@ pub struct OxmId {
     pub number: u8,
     pub has_mask: bool,
     pub length: u8,
-    /// Behind the header, when the class is the experimenters'.
+    /// Experimenter number after the header, if the class is `OFPXMC_EXPERIMENTER`.
     pub experimenter: Option<u32>,
 }

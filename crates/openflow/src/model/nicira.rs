@@ -1,181 +1,182 @@
-//! Nicira's extensions: the messages and actions that Open vSwitch added to OpenFlow, as its tools and controllers use them.
+//! Defines Nicira's extensions: messages and actions that Open vSwitch added to OpenFlow and that its tools and
+//! controllers use.
 use super::flow::{FlowMod, FlowRemoved};
 use super::packet_io::PacketIn;
 use super::role::{AsyncConfig, RoleMessage};
 use super::{Action, Bytes, PortNo, Subfield, TableId};
 use serde::Serialize;
 
-/// Nicira's number as an experimenter (1.0: vendor).
+/// Nicira's experimenter number (1.0: vendor number).
 pub const NICIRA: u32 = 0x0000_2320;
 
-/// Most nesting of what is inside `clone(...)`, on the wire and as text.
+/// Maximum nesting depth of `clone(...)`, on the wire and as text.
 pub const MAX_CLONES: usize = 16;
 
-/// A message of Nicira's. In 1.0 they carry what only later versions have.
+/// A message of Nicira's extensions. In 1.0 they provide what only later versions have as standard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum NxMessage {
-    /// How flow entries are told to this controller (1.0).
+    /// Sets the format of messages about flow entries to this controller (1.0).
     SetFlowFormat(FlowFormat),
-    /// Whether the high byte of a flow-mod's command is its table (1.0).
+    /// True if the high byte of a flow-mod's command is its table number from now on (1.0).
     FlowModTableId(bool),
-    /// A flow-mod whose match is a list of fields (1.0).
+    /// A flow-mod with the match as a list of fields (1.0).
     FlowMod(FlowMod),
-    /// A flow-removed whose match is a list of fields (1.0).
+    /// A flow-removed with the match as a list of fields (1.0).
     FlowRemoved(FlowRemoved),
-    /// 1.0's role request.
+    /// Role request for 1.0.
     RoleRequest(RoleMessage),
-    /// 1.0's role reply.
+    /// Role reply for 1.0.
     RoleReply(RoleMessage),
-    /// How packets are told to this controller.
+    /// Sets the format of packet-ins to this controller.
     SetPacketInFormat(PacketInFormat),
-    /// A packet-in with the pipeline's fields (1.0).
+    /// A packet-in with the packet's pipeline fields (1.0).
     PacketIn(PacketIn),
     /// A packet-in with properties.
     PacketIn2(PacketIn2),
-    /// Which messages of the switch's own accord this controller gets (1.0).
+    /// Selects the asynchronous messages that this controller receives (1.0).
     SetAsync(AsyncConfig),
-    /// The number by which the action `controller(id=...)` means this controller.
+    /// Sets the number that identifies this controller in the action `controller(id=...)`.
     SetControllerId(u16),
-    /// Ends the flow monitor of this number (1.0 and 1.3).
+    /// Ends the flow monitor with this number (1.0 and 1.3).
     FlowMonitorCancel(u32),
-    /// Flow monitors' updates are left out from here on (1.0 and 1.3).
+    /// The switch leaves out flow monitor updates from here on (1.0 and 1.3).
     FlowMonitorPaused,
-    /// Flow monitors' updates are complete again from here on (1.0 and 1.3).
+    /// The switch sends all flow monitor updates again from here on (1.0 and 1.3).
     FlowMonitorResumed,
 }
 
-/// `NXFF_*`.
+/// Format of messages about flow entries, `NXFF_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum FlowFormat {
-    /// 1.0's own.
+    /// 1.0's fixed match structure.
     OpenFlow10,
-    /// Lists of fields.
+    /// Match as a list of fields.
     Nxm,
-    /// No such format.
+    /// A number that denotes no format.
     Unknown(u32),
 }
 
-/// `NXPIF_*`.
+/// Format of packet-ins, `NXPIF_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum PacketInFormat {
-    /// The version's own.
+    /// The packet-in of the OpenFlow version.
     Standard,
-    /// [`NxMessage::PacketIn`].
+    /// Packet-in with pipeline fields, [`NxMessage::PacketIn`].
     Nxt,
-    /// [`NxMessage::PacketIn2`].
+    /// Packet-in with properties, [`NxMessage::PacketIn2`].
     Nxt2,
-    /// No such format.
+    /// A number that denotes no format.
     Unknown(u32),
 }
 
-/// A packet-in with properties: what [`PacketIn`] says, and what the action says that sent it.
+/// A packet-in with properties: the content of a [`PacketIn`], and data of the action that sent it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PacketIn2 {
-    /// The packet.
+    /// Packet, input port and reason.
     pub packet: PacketIn,
-    /// What the entry's action says to the controller.
+    /// Data that the flow entry's `controller` action passes to the controller.
     pub userdata: Bytes,
 }
 
-/// An action of Nicira's that no version has of its own.
+/// An action of Nicira's extensions that no OpenFlow version has as a standard action.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub enum NxAction {
-    /// Looks the packet up in a table, as if it had come in on a port, runs what it finds there, and goes on.
+    /// Looks the packet up in a table as if received on a port, runs the actions found, then continues.
     Resubmit {
-        /// The port, `IN_PORT` for the packet's own.
+        /// Input port for the lookup; `IN_PORT` for the packet's own.
         port: PortNo,
-        /// The table; none for the one that the action is in.
+        /// Table to look up in; `None` for the table that the action is in.
         table: Option<TableId>,
     },
     /// Writes bits of a field.
     Load {
-        /// Which.
+        /// Bits to write.
         dst: Subfield,
-        /// What.
+        /// Value to write, right-aligned.
         value: u64,
     },
     /// Sets the tunnel id.
     SetTunnel {
-        /// To what.
+        /// New tunnel id.
         id: u64,
-        /// Whether it came in 64 bits.
+        /// True if the action was received in its form with a 64-bit id.
         wide: bool,
     },
-    /// Undoes set-queue.
+    /// Undoes set-queue: selects the default queue.
     PopQueue,
-    /// Nothing: says something to people.
+    /// Has no effect; carries a comment.
     Note(Bytes),
-    /// No further actions.
+    /// Skips all further actions.
     Exit,
-    /// Decrements the TTL; if it is used up, the controllers of these numbers are told.
+    /// Decrements the TTL. If it expires, the packet is sent to the controllers with these numbers.
     DecTtl(Vec<u16>),
-    /// Picks a link by a hash.
+    /// Selects a link by a hash.
     Multipath(Multipath),
-    /// Picks a port by a hash or by whether it is up.
+    /// Outputs to a port selected by a hash or by whether its link is up.
     Bundle(Bundle),
-    /// Outputs to the port that a field holds.
+    /// Outputs to the port whose number a field holds.
     OutputReg {
-        /// The field.
+        /// Bits that hold the port number.
         src: Subfield,
-        /// Bytes of the packet if it goes to the controller.
+        /// Bytes of the packet to send if the port is the controller.
         max_len: u16,
     },
-    /// Adds a flow entry made of the packet.
+    /// Adds a flow entry built from the packet.
     Learn(Learn),
-    /// Shortens the entry's time-outs when TCP says FIN or RST.
+    /// Shortens the flow entry's time-outs when a TCP packet has FIN or RST set.
     FinTimeout {
-        /// Seconds; 0 for no change.
+        /// New idle time-out in seconds; 0 for no change.
         idle: u16,
-        /// Seconds; 0 for no change.
+        /// New hard time-out in seconds; 0 for no change.
         hard: u16,
     },
     /// Sends the packet to controllers.
     Controller(ControllerAction),
     /// Writes bits of the metadata (1.0).
     WriteMetadata {
-        /// What.
+        /// Value to write.
         metadata: u64,
-        /// Which bits.
+        /// Bits to write.
         mask: u64,
     },
-    /// Keeps bits of a field on the packet's stack.
+    /// Pushes the value of these bits onto the packet's stack.
     Push(Subfield),
-    /// Writes bits of a field from the packet's stack.
+    /// Pops a value from the packet's stack into these bits.
     Pop(Subfield),
-    /// Outputs the packet's first bytes.
+    /// Outputs the packet cut to its first bytes.
     OutputTrunc {
-        /// Where.
+        /// Port to output to.
         port: PortNo,
-        /// How many.
+        /// Number of bytes to keep.
         max_len: u32,
     },
     /// Runs actions on a copy of the packet.
     Clone(Vec<Action>),
-    /// Writes whether the packet is longer than `length` into one bit.
+    /// Sets one bit to 1 if the packet is longer than `length`, otherwise to 0.
     CheckLarger {
-        /// Bytes, without the Ethernet header.
+        /// Length in bytes, without the Ethernet header.
         length: u16,
-        /// The bit.
+        /// Bit to write.
         dst: Subfield,
     },
 }
 
-/// `controller(...)`.
+/// Sends the packet to controllers, `controller(...)`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct ControllerAction {
-    /// Bytes of the packet that go along.
+    /// Bytes of the packet to send.
     pub max_len: u16,
-    /// Which controllers: those that gave themselves this number.
+    /// Number of the controllers to send to, which they set with [`NxMessage::SetControllerId`].
     pub id: u16,
-    /// `OFPR_*`.
+    /// Reason in the packet-in, `OFPR_*`.
     pub reason: u8,
-    /// What to say to the controller.
+    /// Data to pass to the controller.
     pub userdata: Bytes,
-    /// Whether the packet waits for the controller to resume it.
+    /// True if the packet's processing pauses until the controller resumes it.
     pub pause: bool,
 }
 
-/// `NX_HASH_FIELDS_*`: what a hash is made of.
+/// Fields that a hash covers, `NX_HASH_FIELDS_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[repr(u16)]
 #[allow(missing_docs, reason = "named as in text")]
@@ -189,7 +190,7 @@ pub enum HashFields {
     SymmetricL3 = 6,
 }
 
-/// `NX_MP_ALG_*`: how a hash becomes a link.
+/// Algorithm that maps a hash to a link, `NX_MP_ALG_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[repr(u16)]
 #[allow(missing_docs, reason = "named as in text")]
@@ -200,39 +201,40 @@ pub enum MultipathAlgorithm {
     IterHash = 3,
 }
 
-/// `multipath(...)`.
+/// Selects a link by a hash, `multipath(...)`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Multipath {
-    /// What is hashed.
+    /// Fields that the hash covers.
     pub fields: HashFields,
-    /// Makes this hash differ from others.
+    /// Basis of the hash: different values give independent hashes.
     pub basis: u16,
-    /// How a link is found.
+    /// Algorithm that maps the hash to a link.
     pub algorithm: MultipathAlgorithm,
-    /// The highest link, one less than there are.
+    /// Number of the highest link, the number of links minus one.
     pub max_link: u16,
-    /// The algorithm's argument.
+    /// Argument of the algorithm.
     pub arg: u32,
-    /// Where the link's number is written.
+    /// Bits to write the link number to.
     pub dst: Subfield,
 }
 
-/// `bundle(...)`, and `bundle_load(...)` when it has a `dst`.
+/// Selects a port: `bundle(...)`, or `bundle_load(...)` if there is a `dst`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Bundle {
-    /// Whether a hash picks among the ports that are up (`hrw`), or the first of them is taken (`active_backup`).
+    /// True if a hash selects among the ports that are up (`hrw`); false for the first port that is up
+    /// (`active_backup`).
     pub is_hrw: bool,
-    /// What is hashed.
+    /// Fields that the hash covers.
     pub fields: HashFields,
-    /// Makes this hash differ from others.
+    /// Basis of the hash: different values give independent hashes.
     pub basis: u16,
-    /// The ports.
+    /// Ports to select from.
     pub members: Vec<PortNo>,
-    /// Where the port's number is written, instead of outputting to it.
+    /// Bits to write the port number to; `None` to output to the port.
     pub dst: Option<Subfield>,
 }
 
-/// `learn(...)`: the flow entry it adds.
+/// Adds a flow entry built from the packet, `learn(...)`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[allow(missing_docs, reason = "as in the flow-mod")]
 pub struct Learn {
@@ -240,55 +242,56 @@ pub struct Learn {
     pub hard_timeout: u16,
     pub priority: u16,
     pub cookie: u64,
-    /// `NX_LEARN_F_*`.
+    /// Flags, a set of `NX_LEARN_F_*`.
     pub flags: u16,
     pub table: TableId,
-    /// Idle time-out once TCP says FIN or RST.
+    /// Idle time-out in seconds after a TCP packet with FIN or RST.
     pub fin_idle_timeout: u16,
-    /// Hard time-out once TCP says FIN or RST.
+    /// Hard time-out in seconds after a TCP packet with FIN or RST.
     pub fin_hard_timeout: u16,
-    /// Its match and actions.
+    /// Parts of the match and the actions.
     pub specs: Vec<LearnSpec>,
 }
 
-/// One part of a learned flow entry.
+/// A part of a learned flow entry's match or actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct LearnSpec {
-    /// What goes in.
+    /// Source of the value.
     pub src: LearnSrc,
-    /// Where it goes.
+    /// Destination of the value in the new entry.
     pub dst: LearnDst,
-    /// Bits of both.
+    /// Width in bits of source and destination.
     pub bits: u16,
 }
 
-/// Where a part of a learned flow entry comes from.
+/// Source of a value in a learned flow entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub enum LearnSrc {
-    /// From the packet.
+    /// Bits of the packet that triggers the action.
     Field(Subfield),
-    /// The same for every packet.
+    /// A value that is constant.
     Value(#[serde(serialize_with = "super::wide::value")] u128),
 }
 
-/// Where a part of a learned flow entry goes.
+/// Destination of a value in a learned flow entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub enum LearnDst {
-    /// Into the match.
+    /// Bits of a field in the match.
     Match(Subfield),
-    /// Into an action that writes it.
+    /// Bits of a field that an action of the new entry writes.
     Load(Subfield),
-    /// Into an action that outputs to that port.
+    /// Port number of an output action of the new entry.
     Output,
 }
 
 impl NxAction {
-    /// As an action.
+    /// Wraps the Nicira action in an [`Action`].
     pub fn into_action(self) -> Action {
         Action::Nx(Box::new(self))
     }
 
-    /// Whether running it looks packets up in tables, so that the action set is needed.
+    /// Returns true if running the action looks the packet up in tables, directly or inside a clone. Such actions
+    /// need the packet's action set.
     pub fn looks_up(&self) -> bool {
         match self {
             NxAction::Resubmit { .. } => true,
@@ -299,7 +302,8 @@ impl NxAction {
 }
 
 impl ControllerAction {
-    /// Sends `max_len` bytes to the controllers without a number of their own.
+    /// Returns an action that sends `max_len` bytes to the controllers with number 0, the number of those that set
+    /// none.
     pub fn new(max_len: u16) -> ControllerAction {
         ControllerAction { max_len, id: 0, reason: 1, userdata: Bytes::default(), pause: false }
     }

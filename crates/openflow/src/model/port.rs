@@ -1,26 +1,26 @@
-//! Ports as messages describe them.
+//! Defines the messages about ports: description, status, modification and statistics.
 use super::PortNo;
 use super::multipart::OxmId;
 use super::property::Property;
 use serde::Serialize;
 use weir_packet::MacAddr;
 
-/// `OFPPC_*` and `OFPPS_*` bits (OpenFlow 1.3.5, 7.2.1). 1.0's bits differ where marked; its codec maps them.
+/// `OFPPC_*` and `OFPPS_*` bits (OpenFlow 1.3.5, 7.2.1). Bits that only 1.0 has are marked; its codec translates.
 #[allow(missing_docs, reason = "named by the specification")]
 pub mod bits {
-    /// Administratively down.
+    /// Configuration: administratively down.
     pub const PORT_DOWN: u32 = 1 << 0;
-    /// 1.0 only: no spanning tree.
+    /// 1.0 only: spanning tree is disabled on the port.
     pub const NO_STP: u32 = 1 << 1;
     /// Received packets are dropped.
     pub const NO_RECV: u32 = 1 << 2;
     /// 1.0 only: received spanning-tree packets are dropped.
     pub const NO_RECV_STP: u32 = 1 << 3;
-    /// 1.0 only: left out of floods.
+    /// 1.0 only: the port is excluded from floods.
     pub const NO_FLOOD: u32 = 1 << 4;
     /// Packets forwarded to the port are dropped.
     pub const NO_FWD: u32 = 1 << 5;
-    /// No packet-in for packets received.
+    /// Packets received on the port cause no packet-in.
     pub const NO_PACKET_IN: u32 = 1 << 6;
     /// State: no link.
     pub const LINK_DOWN: u32 = 1 << 0;
@@ -44,50 +44,50 @@ pub mod feature {
     pub const AUTONEG: u32 = 1 << 13;
 }
 
-/// `ofp_port` (OpenFlow 1.3.5, 7.2.1).
+/// Description of a port, `ofp_port` (OpenFlow 1.3.5, 7.2.1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PortDesc {
-    /// Its number.
+    /// Number of the port.
     pub port_no: PortNo,
-    /// Its Ethernet address.
+    /// Ethernet address of the port.
     pub hw_addr: MacAddr,
-    /// Its name; at most 15 bytes go over the wire.
+    /// Port name; the wire format carries at most 15 bytes of it.
     pub name: String,
-    /// `OFPPC_*`, in [`bits`].
+    /// Configuration, `OFPPC_*` in [`bits`].
     pub config: u32,
-    /// `OFPPS_*`, in [`bits`].
+    /// State, `OFPPS_*` in [`bits`].
     pub state: u32,
-    /// Current features, 1.3's `OFPPF_*`.
+    /// Current features, 1.3's `OFPPF_*` bits.
     pub curr: u32,
-    /// Features advertised.
+    /// Features that the port advertises.
     pub advertised: u32,
-    /// Features supported.
+    /// Features that the port supports.
     pub supported: u32,
-    /// Features advertised by the other end.
+    /// Features that the link peer advertises.
     pub peer: u32,
     /// Current rate in kbit/s; 0 in 1.0, which does not carry it.
     pub curr_speed: u32,
     /// Highest rate in kbit/s; 0 in 1.0, which does not carry it.
     pub max_speed: u32,
-    /// 1.4: the properties beside Ethernet's, in the order they came.
+    /// 1.4: properties other than Ethernet's, in the order received.
     pub properties: Vec<PortProperty>,
 }
 
-/// `ofp_port_desc_prop_*` beside Ethernet's (OpenFlow 1.5.1, 7.2.2.1).
+/// Property of a port description other than Ethernet's, `ofp_port_desc_prop_*` (OpenFlow 1.5.1, 7.2.2.1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub enum PortProperty {
     Optical(OpticalPort),
-    /// 1.5: pipeline fields that come with the port's packets.
+    /// 1.5: pipeline fields that accompany packets from the port.
     PipelineInput(Vec<OxmId>),
-    /// 1.5: pipeline fields that the port consumes.
+    /// 1.5: pipeline fields that the port uses of packets sent to it.
     PipelineOutput(Vec<OxmId>),
-    /// 1.5: ports that packets sent here may come back on.
+    /// 1.5: ports on which packets sent to this port may return.
     Recirculate(Vec<PortNo>),
     Other(Property),
 }
 
-/// `ofp_port_desc_prop_optical`.
+/// Optical features of a port, `ofp_port_desc_prop_optical`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub struct OpticalPort {
@@ -103,7 +103,7 @@ pub struct OpticalPort {
 }
 
 impl PortDesc {
-    /// A port that is up and says nothing of its features.
+    /// Returns the description of a port that is up and has no features set.
     pub fn new(port_no: PortNo, hw_addr: MacAddr, name: impl Into<String>) -> PortDesc {
         PortDesc {
             port_no,
@@ -122,16 +122,16 @@ impl PortDesc {
     }
 }
 
-/// `ofp_port_status` (OpenFlow 1.3.5, 7.4.3).
+/// Port status message, `ofp_port_status` (OpenFlow 1.3.5, 7.4.3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PortStatus {
-    /// What happened.
+    /// Change that happened.
     pub reason: PortStatusReason,
-    /// The port as it is now.
+    /// Description of the port after the change.
     pub desc: PortDesc,
 }
 
-/// What happened to a port.
+/// Change of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "each is named by the specification")]
@@ -141,24 +141,24 @@ pub enum PortStatusReason {
     Modify = 2,
 }
 
-/// `ofp_port_mod` (OpenFlow 1.3.5, 7.3.4.3).
+/// Port-mod, `ofp_port_mod` (OpenFlow 1.3.5, 7.3.4.3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PortMod {
-    /// Which port.
+    /// Number of the port.
     pub port_no: PortNo,
-    /// Must be the port's own address: a check that the right port is meant.
+    /// Ethernet address of the port. It must match the port's own, as a check that the right port is meant.
     pub hw_addr: MacAddr,
-    /// New values of the bits in `mask`, in [`bits`].
+    /// New values of the bits in `mask`, as in [`bits`].
     pub config: u32,
-    /// Bits to change.
+    /// Configuration bits to change.
     pub mask: u32,
     /// Features to advertise; 0 for no change.
     pub advertise: u32,
-    /// 1.4: the properties beside Ethernet's, in the order they came.
+    /// 1.4: properties other than Ethernet's, in the order received.
     pub properties: Vec<PortModProperty>,
 }
 
-/// `ofp_port_mod_prop_*` beside Ethernet's (OpenFlow 1.4.1, 7.3.4.4).
+/// Property of a port-mod other than Ethernet's, `ofp_port_mod_prop_*` (OpenFlow 1.4.1, 7.3.4.4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub enum PortModProperty {
@@ -166,7 +166,8 @@ pub enum PortModProperty {
     Other(Property),
 }
 
-/// `ofp_port_stats` (OpenFlow 1.3.5, 7.3.5.6). A counter that is not kept is `u64::MAX`.
+/// Statistics of a port, `ofp_port_stats` (OpenFlow 1.3.5, 7.3.5.6). `u64::MAX` marks a counter that the switch does
+/// not keep.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub struct PortStats {
@@ -183,15 +184,15 @@ pub struct PortStats {
     pub rx_over_err: u64,
     pub rx_crc_err: u64,
     pub collisions: u64,
-    /// 0 in 1.0, which does not carry it.
+    /// 0 in 1.0, which does not carry the duration.
     pub duration_sec: u32,
-    /// 0 in 1.0, which does not carry it.
+    /// 0 in 1.0, which does not carry the duration.
     pub duration_nsec: u32,
-    /// 1.4: the properties beside Ethernet's, in the order they came.
+    /// 1.4: properties other than Ethernet's, in the order received.
     pub properties: Vec<PortStatsProperty>,
 }
 
-/// `ofp_port_stats_prop_*` beside Ethernet's (OpenFlow 1.4.1, 7.3.5.6).
+/// Property of port statistics other than Ethernet's, `ofp_port_stats_prop_*` (OpenFlow 1.4.1, 7.3.5.6).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub enum PortStatsProperty {
@@ -199,7 +200,7 @@ pub enum PortStatsProperty {
     Other(Property),
 }
 
-/// `ofp_port_stats_prop_optical`.
+/// Optical statistics of a port, `ofp_port_stats_prop_optical`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub struct OpticalStats {

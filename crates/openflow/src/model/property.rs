@@ -1,21 +1,22 @@
-//! Properties: what messages of 1.4 and later carry behind their fixed part (OpenFlow 1.4.1, 7.2.1).
+//! Defines properties: type-length-value entries after the fixed part of messages in 1.4 and later (OpenFlow 1.4.1,
+//! 7.2.1).
 use super::Bytes;
 use serde::Serialize;
 
-/// A property that is not looked into: an experimenter's, or of a type weir does not know.
+/// A property that weir does not interpret: an experimenter's, or one of unknown type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Property {
-    /// Its type; [`Property::EXPERIMENTER`] for an experimenter's.
+    /// Property type; [`Property::EXPERIMENTER`] for an experimenter's.
     pub kind: u16,
-    /// All behind its type and length, padding left out.
+    /// Content after type and length, without padding.
     pub data: Bytes,
 }
 
 impl Property {
-    /// `OFP*PT_EXPERIMENTER`: the data begins with the experimenter's number and its type number.
+    /// `OFP*PT_EXPERIMENTER`: the data starts with the experimenter number and the experimenter type.
     pub const EXPERIMENTER: u16 = 0xffff;
 
-    /// An experimenter's number, its type number and what follows; `None` for other properties.
+    /// Returns the experimenter number, the experimenter type and the remaining data; `None` for other properties.
     pub fn experimenter(&self) -> Option<(u32, u32, &[u8])> {
         let (id, rest) = self.data.0.split_first_chunk()?;
         let (kind, rest) = rest.split_first_chunk()?;

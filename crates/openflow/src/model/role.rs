@@ -1,19 +1,19 @@
-//! Controller roles and asynchronous configuration.
+//! Defines the messages about controller roles and asynchronous configuration.
 use super::property::Property;
 use serde::Serialize;
 
-/// `ofp_role_request`, request or reply (OpenFlow 1.3.5, 7.3.9).
+/// Role request or reply, `ofp_role_request` (OpenFlow 1.3.5, 7.3.9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RoleMessage {
-    /// The role asked for, or held.
+    /// Requested role, or current role in a reply.
     pub role: Role,
-    /// 1.5: a number that the controller gives itself, for controller-status messages; 0 for none.
+    /// 1.5: number that the controller chooses for itself, used in controller-status messages; 0 for none.
     pub short_id: u16,
-    /// Guards against stale elections.
+    /// Election number; the switch refuses requests of older elections.
     pub generation_id: u64,
 }
 
-/// A controller's role. A number weir does not know is kept so that the switch can refuse it by name.
+/// Role of a controller. An unknown number is kept, so that the switch can refuse it with the right error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[allow(missing_docs, reason = "each is named by the specification")]
 pub enum Role {
@@ -24,34 +24,36 @@ pub enum Role {
     Unknown(u32),
 }
 
-/// `ofp_async_config` (OpenFlow 1.3.5, 7.3.10; OpenFlow 1.4.1, 7.3.8): for each kind of message a bitmap of reasons, first for
-/// master and equal, then for slave. 1.3 has the first three kinds and always tells them all; later versions tell some of
-/// them, and a request leaves those that it does not tell (`None`) as they are.
+/// Selection of asynchronous messages, `ofp_async_config` (OpenFlow 1.3.5, 7.3.10; OpenFlow 1.4.1, 7.3.8). For each
+/// kind of message a bitmap of reasons: first for the roles master and equal, then for slave.
+///
+/// 1.3 has the first three kinds and always carries all of them. In later versions a message may carry only some; a
+/// request leaves the settings of missing ones (`None`) unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub struct AsyncConfig {
     pub packet_in: [Option<u32>; 2],
     pub port_status: [Option<u32>; 2],
     pub flow_removed: [Option<u32>; 2],
-    /// 1.4.
+    /// 1.4 and later.
     pub role_status: [Option<u32>; 2],
-    /// 1.4.
+    /// 1.4 and later.
     pub table_status: [Option<u32>; 2],
-    /// 1.4.
+    /// 1.4 and later.
     pub requestforward: [Option<u32>; 2],
-    /// 1.5: flow statistics that an entry's threshold sends.
+    /// 1.5: flow statistics sent because a threshold of a flow entry was reached.
     pub flow_stats: [Option<u32>; 2],
-    /// 1.5.
+    /// Only in OpenFlow 1.5.
     pub controller_status: [Option<u32>; 2],
-    /// Properties of experimenters, and those weir does not know, in the order they came.
+    /// Experimenters' and unknown properties, in the order received.
     pub properties: Vec<Property>,
 }
 
 impl AsyncConfig {
-    /// Number of kinds of messages.
+    /// Number of message kinds.
     pub const KINDS: usize = 8;
 
-    /// The bitmaps of each kind, in the order of their numbers in 1.4 and 1.5.
+    /// Returns the bitmaps of all kinds, in the order of their numbers in 1.4 and 1.5.
     pub const fn kinds(&self) -> [[Option<u32>; 2]; Self::KINDS] {
         [
             self.packet_in,
@@ -65,7 +67,7 @@ impl AsyncConfig {
         ]
     }
 
-    /// The same, to be changed.
+    /// Returns mutable references to the bitmaps of all kinds, in the order of [`AsyncConfig::kinds`].
     pub const fn kinds_mut(&mut self) -> [&mut [Option<u32>; 2]; Self::KINDS] {
         [
             &mut self.packet_in,
@@ -79,7 +81,7 @@ impl AsyncConfig {
         ]
     }
 
-    /// Takes over what `change` tells; the properties that are not looked into are left out.
+    /// Overwrites the bitmaps that `change` carries. Ignores its `properties`.
     pub fn update(&mut self, change: &AsyncConfig) {
         for (mine, theirs) in self.kinds_mut().into_iter().zip(change.kinds()) {
             *mine = [theirs[0].or(mine[0]), theirs[1].or(mine[1])];

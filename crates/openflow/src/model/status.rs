@@ -1,23 +1,23 @@
-//! What a switch tells of its own accord in 1.4 and later, beside packets, flow entries and ports.
+//! Defines asynchronous messages of 1.4 and later about roles, tables and controllers.
 use super::config::TableMod;
 use super::property::Property;
 use super::role::Role;
 use serde::Serialize;
 
-/// `ofp_role_status` (OpenFlow 1.4.1, 7.4.4): the channel's role is another now.
+/// Role status message, `ofp_role_status` (OpenFlow 1.4.1, 7.4.4): the switch changed the role of the channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RoleStatus {
-    /// The role that the channel has now.
+    /// New role of the channel.
     pub role: Role,
-    /// Why.
+    /// Reason of the change.
     pub reason: RoleReason,
-    /// The newest election; all ones if there was none.
+    /// Number of the latest election; all ones if there was none.
     pub generation_id: u64,
-    /// The properties, in the order they came.
+    /// Properties, in the order received.
     pub properties: Vec<Property>,
 }
 
-/// `OFPCRR_*`.
+/// Reason of a role change, `OFPCRR_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "each is named by the specification")]
@@ -27,16 +27,16 @@ pub enum RoleReason {
     Experimenter = 2,
 }
 
-/// `ofp_table_status` (OpenFlow 1.4.1, 7.4.5).
+/// Table status message, `ofp_table_status` (OpenFlow 1.4.1, 7.4.5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TableStatus {
-    /// What happened.
+    /// Event that the message reports.
     pub reason: TableReason,
-    /// The table as it is now.
+    /// Configuration of the table after the event.
     pub table: TableMod,
 }
 
-/// `OFPTR_*`.
+/// Event of a table, `OFPTR_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "each is named by the specification")]
@@ -45,24 +45,24 @@ pub enum TableReason {
     VacancyUp = 4,
 }
 
-/// `ofp_controller_status` (OpenFlow 1.5.1, 7.3.5.18 and 7.4.7): how a channel is.
+/// Status of a controller's channel, `ofp_controller_status` (OpenFlow 1.5.1, 7.3.5.18 and 7.4.7).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ControllerStatus {
-    /// The number that the controller gave itself in its role request; 0 for none.
+    /// Number that the controller chose in its role request; 0 for none.
     pub short_id: u16,
-    /// Its role.
+    /// Role of the controller.
     pub role: Role,
-    /// Why this is told.
+    /// Reason for sending the status.
     pub reason: ControllerReason,
-    /// Whether its channel is up.
+    /// True if the channel is up.
     pub is_up: bool,
-    /// Where it is: `tls:192.0.2.1:6653`. Empty if not told.
+    /// Address of the controller, for example `tls:192.0.2.1:6653`. Empty if absent.
     pub uri: String,
-    /// The other properties, in the order they came.
+    /// Other properties, in the order received.
     pub properties: Vec<Property>,
 }
 
-/// `OFPCSR_*`.
+/// Reason of a controller status, `OFPCSR_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "each is named by the specification")]

@@ -1,13 +1,15 @@
-//! JSON form of values up to 128 bits wide: IPv6 addresses, extended registers and their masks.
+//! Serialises values up to 128 bits wide as JSON: IPv6 addresses, extended registers and their masks.
 //!
-//! A value of up to 64 bits is a number. A wider one is a string such as `"0xfd000000000000000000000000000001"`: JSON values in
-//! memory hold no larger numbers, and most readers of JSON would round them.
+//! A value of up to 64 bits becomes a number. A wider one becomes a string such as
+//! `"0xfd000000000000000000000000000001"`, because in-memory JSON values cannot hold larger numbers, and most JSON
+//! readers would round them.
 use serde::Serializer;
 
-/// Serializes one value.
+/// Serialises one value.
 ///
 /// # Errors
-/// Those of the serializer.
+///
+/// Errors of the serialiser.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 pub(super) fn value<S: Serializer>(value: &u128, serializer: S) -> Result<S::Ok, S::Error> {
     match u64::try_from(*value) {
@@ -16,10 +18,11 @@ pub(super) fn value<S: Serializer>(value: &u128, serializer: S) -> Result<S::Ok,
     }
 }
 
-/// Serializes a mask that may be missing.
+/// Serialises an optional mask.
 ///
 /// # Errors
-/// Those of the serializer.
+///
+/// Errors of the serialiser.
 #[allow(clippy::ref_option, reason = "serde passes references to fields")]
 pub(super) fn mask<S: Serializer>(mask: &Option<u128>, serializer: S) -> Result<S::Ok, S::Error> {
     match mask {
@@ -49,7 +52,7 @@ mod tests {
             r#""value":"0xfd000000000000000000000000000002""#,
             r#""value":"0xfe000000000000000000000000000000","mask":"0xff000000000000000000000000000000""#,
         ] {
-            // The order of an object's keys is the serializer's.
+            // The serialiser decides the order of an object's keys.
             let found = written.contains(part) || written.contains(&swapped(part));
             assert!(found, "expected {part} in {written}");
         }
@@ -57,7 +60,7 @@ mod tests {
         let _ = json!(text::parse_group(group, GroupMod::ADD).unwrap());
     }
 
-    /// `"value":A,"mask":B` as `"mask":B,"value":A`.
+    /// Turns `"value":A,"mask":B` into `"mask":B,"value":A`.
     fn swapped(part: &str) -> String {
         part.split_once(",").map_or_else(|| part.to_owned(), |(value, mask)| format!("{mask},{value}"))
     }
