@@ -1,7 +1,7 @@
-//! Which end may send which message (OpenFlow 1.3.5, 6.1 and 7.1).
+//! Defines which side of a channel, switch or controller, may send which message (OpenFlow 1.3.5, 6.1 and 7.1).
 use crate::model::{Body, NxMessage};
 
-/// The end of a session.
+/// Side of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Switch,
@@ -9,8 +9,8 @@ pub(super) enum End {
 }
 
 impl End {
-    /// Whether the other end may send `body`: a switch that is told of a packet-in, or a controller that is told to change
-    /// its flow table, has a confused or hostile peer.
+    /// Returns true if the peer of this side may send `body`. A packet-in received by a switch, or a flow-mod
+    /// received by a controller, indicates a confused or hostile peer.
     pub(super) fn expects(self, body: &Body) -> bool {
         sender(body).is_none_or(|sender| sender != self)
     }
@@ -35,7 +35,7 @@ fn nicira(message: &NxMessage) -> Option<End> {
     }
 }
 
-/// The only end that sends this message; `None` for messages of both.
+/// Returns the side that sends this message; `None` if both sides may send it.
 fn sender(body: &Body) -> Option<End> {
     match body {
         Body::Hello(_)

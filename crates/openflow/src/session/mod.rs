@@ -1,8 +1,11 @@
-//! One end of an OpenFlow channel, without I/O: bytes in, events and bytes out, in the time it is told.
+//! Implements one side of an OpenFlow channel without I/O: the caller passes in received bytes and the current time,
+//! and takes out events and bytes to send.
 //!
-//! A session says hello, agrees on a version, shakes hands, keeps the channel alive with echoes, and answers what it cannot
-//! understand with the error that OpenFlow names. Nothing a peer sends makes it panic or hold more than one message of
-//! input; nothing a peer fails to read makes it hold more output than [`SessionConfig::max_output_bytes`] and one message.
+//! A session sends a hello, agrees on a version, performs the handshake and keeps the channel alive with echo
+//! requests. It answers messages that it cannot decode with the error that OpenFlow prescribes.
+//!
+//! Memory is bounded against any peer: a session holds less than one message of undecoded input, and at most
+//! [`SessionConfig::max_output_bytes`] plus one message of output. No input makes it panic.
 mod direction;
 mod negotiate;
 mod reassembly;
@@ -20,10 +23,11 @@ use weir_units::Instant;
 
 pub use types::{Event, SendError, SessionConfig, SessionCounters};
 
-/// How TLS begins: a handshake record of version 3.x (RFC 8446, 5.1), where OpenFlow has version and type.
+/// First bytes of a TLS connection, at the positions of OpenFlow's version and type: a handshake record of version
+/// 3.x (RFC 8446, 5.1).
 const TLS_BEGINS: (u8, u8) = (0x16, 3);
 
-/// One end of an OpenFlow channel.
+/// State of one side of an OpenFlow channel.
 #[derive(Debug)]
 pub struct Session {
     end: End,
@@ -35,31 +39,40 @@ pub struct Session {
     counters: SessionCounters,
     last_xid: u32,
     started: Instant,
-    /// Whether the controller's flow-mods of 1.0 name their table.
+    /// True if the controller's flow-mods of 1.0 carry their table number in the command (`NXT_FLOW_MOD_TABLE_ID`).
     has_tables: bool,
-    /// When the peer's last message came.
+    /// Arrival time of the peer's last message.
     heard: Instant,
-    /// When the echo request that is not answered yet went out.
+    /// Time of the echo request that awaits an answer; `None` if none does.
     probed: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Our hello is sent, the peer's has not come.
+    /// Hello sent; the peer's hello is not received yet.
     Hello,
-    /// Controller's end: the features request is sent, with this transaction id.
+    /// Controller's side only: features request sent, with this transaction id.
     Features(Version, u32),
     Up(Version),
     Closed,
 }
 
 impl Session {
-    /// The switch's end: says hello, then is up once versions agree; answers echo and messages it cannot decode.
+    /// Starts the switch's side: sends a hello, and is up once a version is agreed on. Answers echo requests and
+    /// messages that cannot be decoded.
+    ///
+    /// # Panics
+    ///
+    /// `config.versions` is empty.
     pub fn switch(config: SessionConfig, now: Instant) -> Session {
         Session::start(End::Switch, config, now)
     }
 
-    /// The controller's end: says hello, asks for features, and is up once they came.
+    /// Starts the controller's side: sends a hello, then a features request, and is up once the reply is received.
+    ///
+    /// # Panics
+    ///
+    /// `config.versions` is empty.
     pub fn controller(config: SessionConfig, now: Instant) -> Session {
         Session::start(End::Controller, config, now)
     }
@@ -87,12 +100,13 @@ impl Session {
         session
     }
 
-    /// Takes bytes from the peer, in pieces of any size. Events are to be taken after each piece: they are held until then.
+    /// Processes bytes received from the peer, in pieces of any size. Take the events after each call
+    /// ([`Session::next_event`]); the session queues them without a limit.
     pub fn receive(&mut self, now: Instant, bytes: &[u8]) {
         if self.is_closed() {
             return;
         }
-        // Taken out, so that messages are read where they lie; a session that ends gives the memory back.
+        // Taken out of `self`, so that messages can be decoded in place. A session that closes frees the memory.
         let mut input = std::mem::take(&mut self.input);
         input.push(bytes);
         while !self.is_closed() {
@@ -118,15 +132,17 @@ impl Session {
         }
     }
 
-    /// What happened since, oldest first.
+    /// Removes and returns the oldest event, if any.
     pub fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Queues a message for the peer. Its `xid` is kept: replies carry their request's; [`Session::next_xid`] gives fresh ones.
+    /// Queues a message for the peer with its `xid` unchanged: replies carry their request's id, and
+    /// [`Session::next_xid`] gives fresh ones.
     ///
     /// # Errors
-    /// [`SendError`]; nothing is queued.
+    ///
+    /// The session is not up, its output is full, or the version cannot carry the message. Nothing is then queued.
     pub fn send(&mut self, message: &Message) -> Result<(), SendError> {
         let State::Up(version) = self.state else {
             return Err(SendError::NotUp);
@@ -139,10 +155,11 @@ impl Session {
         Ok(())
     }
 
-    /// Sends messages that are encoded already, so many of them, in the version that this session speaks.
+    /// Queues `count` messages that are already encoded in this session's version.
     ///
     /// # Errors
-    /// As [`Session::send`].
+    ///
+    /// The session is not up, or its output is full. Nothing is then queued.
     pub fn send_encoded(&mut self, messages: &[u8], count: u64) -> Result<(), SendError> {
         if !matches!(self.state, State::Up(_)) {
             return Err(SendError::NotUp);
@@ -155,18 +172,19 @@ impl Session {
         Ok(())
     }
 
-    /// A transaction id not used by this end lately.
+    /// Returns a fresh transaction id. Ids repeat after 2^32 calls.
     pub fn next_xid(&mut self) -> u32 {
         self.last_xid = self.last_xid.wrapping_add(1);
         self.last_xid
     }
 
-    /// Bytes to be written to the peer: write some, then drain them from the front.
+    /// Returns the bytes to write to the peer. Remove from the front what was written.
     pub fn output(&mut self) -> &mut Vec<u8> {
         &mut self.output
     }
 
-    /// Lets time pass: sends echo requests, ends a silent session. To be called at the time [`Session::deadline`] gives.
+    /// Runs the timers: sends echo requests and closes a session whose peer is silent. Call it at the time that
+    /// [`Session::deadline`] returns.
     pub fn poll(&mut self, now: Instant) {
         if self.deadline().is_none_or(|deadline| now < deadline) {
             return;
@@ -184,13 +202,13 @@ impl Session {
         }
     }
 
-    /// States that nothing is read from the peer at present, on purpose: its silence is not held against it.
+    /// Restarts the silence timers, because the caller deliberately does not read from the peer at present.
     pub fn excuse(&mut self, now: Instant) {
         self.heard = self.heard.max(now);
         self.probed = self.probed.map(|probed| probed.max(now));
     }
 
-    /// When to call [`Session::poll`] next.
+    /// Returns the time of the next call of [`Session::poll`]; `None` if no timer runs.
     pub fn deadline(&self) -> Option<Instant> {
         match self.state {
             State::Closed => None,
@@ -200,7 +218,7 @@ impl Session {
         }
     }
 
-    /// The version agreed on, once up.
+    /// Returns the agreed version; `None` before the session is up and after it closed.
     pub fn version(&self) -> Option<Version> {
         match self.state {
             State::Up(version) => Some(version),
@@ -208,18 +226,18 @@ impl Session {
         }
     }
 
-    /// Whether the session ended.
+    /// Returns true if the session is closed.
     pub fn is_closed(&self) -> bool {
         self.state == State::Closed
     }
 
-    /// What was counted since the start.
+    /// Returns the counters since the start of the session.
     pub fn counters(&self) -> SessionCounters {
         self.counters
     }
 }
 
-/// Taking messages, by state.
+/// Processing of received messages, depending on the state.
 impl Session {
     fn take(&mut self, header: Header, bytes: &[u8]) {
         let agreed = match self.state {
@@ -242,7 +260,8 @@ impl Session {
         }
     }
 
-    /// Whoever speaks another protocol is told at once, not when as many bytes came as its first ones make a length of.
+    /// Refuses a peer that speaks another protocol as soon as one header is received. The length field of such a
+    /// "header" is arbitrary, so the whole "message" may never arrive.
     fn check_beginning(&mut self, rest: &[u8]) {
         let Some(header) = Header::read(rest).filter(|_| self.state == State::Hello) else {
             return;
@@ -260,8 +279,8 @@ impl Session {
         });
     }
 
-    /// A hello, the first or a later one. A later one changes nothing, unless it leaves the version agreed on: then the peer
-    /// is not the one that shook hands.
+    /// Processes a hello. A hello after the first has no effect, unless the agreed version no longer results from it:
+    /// the session then closes, because this cannot be the peer of the handshake.
     fn take_hello(&mut self, header: Header, bytes: &[u8], agreed: Option<Version>) {
         let hello = match codec::decode(bytes).map(|message| message.body) {
             Ok(Body::Hello(hello)) => hello,
@@ -300,8 +319,9 @@ impl Session {
         self.events.push_back(Event::Up { version, features });
     }
 
-    /// An error from the peer: before the session is up it ends it, since the peer refuses the handshake. One that cannot be
-    /// decoded is only counted: an error never answers an error.
+    /// Processes an error message. An error before the session is up closes it, because the peer refuses the
+    /// handshake. An error that cannot be decoded is only counted, because an error must not be answered with an
+    /// error.
     fn take_error(&mut self, bytes: &[u8]) {
         let Ok(message) = codec::decode(bytes) else {
             self.counters.refused += 1;
@@ -327,7 +347,7 @@ impl Session {
             (_, Message { xid, body: Body::EchoRequest(data) }) => {
                 self.answer(version, &Message { xid, body: Body::EchoReply(data) });
             }
-            // The session's own probes are empty; what else is answered someone asked who wants to know.
+            // The session's own echo requests are empty; a reply with data answers a request of the application.
             (State::Up(_), message @ Message { body: Body::EchoReply(_), .. }) if self.wants_echo(&message) => {
                 self.events.push_back(Event::Message(message));
             }
@@ -341,9 +361,9 @@ impl Session {
     }
 }
 
-/// Answering, probing, ending.
+/// Answers to the peer, echo requests, closing.
 impl Session {
-    /// Whether the application asked for an echo: at the controller's end, with data.
+    /// Returns true if `reply` answers an echo request of the application: at the controller's side, with data.
     fn wants_echo(&self, reply: &Message) -> bool {
         self.end == End::Controller && matches!(&reply.body, Body::EchoReply(data) if !data.0.is_empty())
     }
@@ -371,7 +391,7 @@ impl Session {
         self.answer(version, &Message { xid, body: Body::EchoRequest(Bytes::default()) });
     }
 
-    /// Queues a message of the session's own, if the peer reads at all.
+    /// Queues a message that the session sends by itself. Drops and counts it if the output is full.
     fn answer(&mut self, version: Version, message: &Message) {
         let full = self.output.len() >= self.config.max_output_bytes;
         if full || codec::encode(message, version, &mut self.output).is_err() {
@@ -388,7 +408,7 @@ impl Session {
     }
 }
 
-/// What an error during the handshake says, with the text that a failed hello carries.
+/// Returns a description of an error received during the handshake, including the text that a failed hello carries.
 fn refusal(error: &ErrorMessage) -> String {
     let text = String::from_utf8_lossy(&error.data.0);
     let text: String = text.chars().filter(|c| !c.is_control()).collect();

@@ -1,16 +1,16 @@
-//! Which version both ends speak (OpenFlow 1.3.5, 6.3.1 and 7.5.1).
+//! Negotiates the OpenFlow version (OpenFlow 1.3.5, 6.3.1 and 7.5.1).
 use crate::model::{Hello, Version};
 
-/// The hello of an end that speaks `own` (highest first), and the version its header carries: the highest. An end that
-/// speaks nothing above 1.0 sends no bitmap: version 1.0 knows no hello elements.
+/// Returns the hello to send and the version of its header, the highest in `own`. `own` lists the supported versions,
+/// highest first. Without a version above 1.0 the hello has no bitmap, because 1.0 has no hello elements.
 pub(super) fn hello(own: &[Version]) -> (Version, Hello) {
     let highest = own[0];
     let versions = sends_bitmap(own).then(|| own.iter().map(|version| *version as u8).collect());
     (highest, Hello { versions })
 }
 
-/// The version to use after the peer's hello: the highest in both bitmaps, or, if one end sent none, the lower of the two
-/// headers' versions; only if both ends speak it.
+/// Returns the version to use after the peer's hello: the highest in both bitmaps, or, if one side sent none, the
+/// lower of the two header versions. Returns `None` if that version is not supported by both sides.
 pub(super) fn agree(own: &[Version], header_version: u8, hello: &Hello) -> Option<Version> {
     match &hello.versions {
         Some(theirs) if sends_bitmap(own) => own.iter().copied().find(|version| theirs.contains(&(*version as u8))),
@@ -22,14 +22,14 @@ pub(super) fn agree(own: &[Version], header_version: u8, hello: &Hello) -> Optio
     }
 }
 
-/// The version in which to answer a message of version `number` while none is agreed on: the highest spoken that the
-/// sender may know, else the lowest spoken.
+/// Returns the version for answering a message of version `number` before a version is agreed on: the highest
+/// supported version up to `number`, otherwise the lowest supported version.
 pub(super) fn answer_version(own: &[Version], number: u8) -> Version {
     let known = own.iter().copied().find(|version| *version as u8 <= number);
     known.unwrap_or(own[own.len() - 1])
 }
 
-/// Why no version was agreed on, for people at either end.
+/// Returns a readable explanation why no version was agreed on; it names the versions of both sides.
 pub(super) fn disagreement(own: &[Version], header_version: u8, hello: &Hello) -> String {
     let names = |numbers: &[u8]| numbers.iter().map(|number| name(*number)).collect::<Vec<_>>().join(", ");
     let own: Vec<u8> = own.iter().map(|version| *version as u8).collect();

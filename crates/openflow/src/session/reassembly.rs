@@ -1,34 +1,35 @@
-//! Messages out of a stream of bytes that comes in pieces of any size.
+//! Reassembles messages from a byte stream that arrives in pieces of any size.
 use crate::codec::{HEADER_BYTES, Header};
 
-/// What has come of a stream and is not a whole message yet: after [`Reassembly::next`] said `Incomplete`, less than one
-/// message, so never more than 65535 bytes.
+/// Received bytes that are not processed yet. After [`Reassembly::next`] returned `Incomplete`, they are less than
+/// one message, so at most 65535 bytes.
 #[derive(Debug, Default)]
 pub(super) struct Reassembly {
     bytes: Vec<u8>,
-    /// Where the next message begins.
+    /// Offset of the next message in `bytes`.
     start: usize,
 }
 
-/// What comes next in the stream.
+/// Result of looking for the next message in the stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next<'a> {
     /// A whole message.
     Message(Header, &'a [u8]),
-    /// More bytes are needed.
+    /// The rest of the next message is not received yet.
     Incomplete,
-    /// A header whose length cannot be: where the next message begins is unknown from here on.
+    /// A header with a length below 8. The start of the following message is unknown, so the stream cannot be decoded
+    /// any further.
     Broken(Header, &'a [u8]),
 }
 
 impl Reassembly {
-    /// Adds bytes at the stream's end.
+    /// Appends received bytes to the stream.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..std::mem::take(&mut self.start));
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Takes the next message off the stream.
+    /// Removes the next message from the stream and returns it.
     pub(super) fn next(&mut self) -> Next<'_> {
         let rest = &self.bytes[self.start..];
         let Some(header) = Header::read(rest) else {
@@ -45,7 +46,7 @@ impl Reassembly {
         Next::Message(header, message)
     }
 
-    /// What is there of the next message.
+    /// Returns the bytes received of the next message.
     pub(super) fn rest(&self) -> &[u8] {
         &self.bytes[self.start..]
     }

@@ -1,19 +1,21 @@
-//! What a session is told, and what it tells.
+//! Defines the configuration, events, errors and counters of a session.
 use crate::codec::EncodeError;
 use crate::model::{FeaturesReply, Message, Version};
 use serde::Serialize;
 use std::time::Duration;
 
-/// How a session behaves.
+/// Configuration of a session.
 #[derive(Debug, Clone)]
 pub struct SessionConfig {
-    /// Versions spoken, any order, at least one.
+    /// Supported versions, at least one, in any order.
     pub versions: Vec<Version>,
-    /// Silence after which an echo request is sent; as much silence again after it ends the session. Zero: never.
+    /// Silence of the peer after which the session sends an echo request. Further silence of the same length closes
+    /// the session. Zero disables both.
     pub echo_interval: Duration,
-    /// Time the peer has to finish the handshake.
+    /// Time limit for the handshake, from the start of the session.
     pub handshake_timeout: Duration,
-    /// Bytes of output waiting to be written beyond which [`Session::send`](super::Session::send) reports a full session: a peer that stalls.
+    /// Number of unwritten output bytes from which on [`Session::send`](super::Session::send) refuses messages,
+    /// because the peer does not read.
     pub max_output_bytes: usize,
 }
 
@@ -28,27 +30,29 @@ impl Default for SessionConfig {
     }
 }
 
-/// What happened on a session.
+/// Event of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The handshake is done. At the controller's end, with what the switch said of itself; at the switch's end without.
+    /// The handshake is complete.
     Up {
-        /// The version both speak.
+        /// Version that both sides agreed on.
         version: Version,
-        /// The switch's features, at the controller's end.
+        /// Features of the switch; only at the controller's side.
         features: Option<FeaturesReply>,
     },
-    /// A message for the application. Hello, echo (but, at the controller's end, answers to echo requests with data), and the handshake's features reply
-    /// do not show up; errors from the peer do.
+    /// A message for the application. The session itself handles hellos, echo requests, the features reply of the
+    /// handshake, and echo replies, except replies with data at the controller's side. Errors from the peer are
+    /// passed on.
     Message(Message),
-    /// The session ended; nothing more is received. Bytes still in the output should be written before closing.
+    /// The session is closed and processes no further input. Write the remaining output before closing the
+    /// connection.
     Closed {
-        /// Why, for people.
+        /// Readable text with the reason.
         reason: String,
     },
 }
 
-/// Why a message was not sent.
+/// Reason why a message was not queued.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum SendError {
@@ -60,17 +64,18 @@ pub enum SendError {
     Encode(#[from] EncodeError),
 }
 
-/// What a session counted since its start.
+/// Counters of a session since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct SessionCounters {
-    /// Whole messages received, good or bad.
+    /// Whole messages received, valid or not.
     pub received: u64,
-    /// Messages queued for the peer, the session's own included.
+    /// Messages queued for the peer, including those that the session sends by itself.
     pub sent: u64,
-    /// Messages received that were refused: undecodable, of another version, or not for this end to receive.
+    /// Received messages that were refused: undecodable, of another version, or of a type that the peer may not send.
     pub refused: u64,
-    /// Messages received before the handshake was done, and left aside.
+    /// Messages received before the handshake was complete, and ignored.
     pub early: u64,
-    /// Echo replies and errors not sent because the peer does not read.
+    /// Messages of the session itself (echo requests, echo replies and errors) that were dropped, because the output
+    /// was full or the version could not carry them.
     pub answers_dropped: u64,
 }

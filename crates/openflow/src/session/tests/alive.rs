@@ -1,4 +1,4 @@
-//! Echoes, and peers that fall silent.
+//! Tests echo requests and sessions whose peer falls silent.
 use super::*;
 
 #[test]

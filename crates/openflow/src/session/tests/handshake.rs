@@ -1,4 +1,4 @@
-//! Agreeing on a version, and what may come before that.
+//! Tests the handshake: version negotiation, and messages received before it is complete.
 use super::*;
 
 #[test]
@@ -9,7 +9,7 @@ fn the_highest_common_version_is_used() {
         (&[V13, V10], &[V10], V10),
         (&[V10], &[V13, V10], V10),
         (&[V13], &[V13, V10], V13),
-        // 1.5 and 1.3 would agree on 1.3 without the bitmaps.
+        // Without the bitmaps, 1.5 and 1.3 would agree on 1.3.
         (&[V13, V10], &[Version::V15, V10], V10),
     ] {
         let mut pair = Pair::new(config(switch), config(controller), &[]);
@@ -100,7 +100,7 @@ fn a_later_hello_must_fit_the_version_agreed_on() {
     assert!(session.is_closed());
 }
 
-/// A hello with one of its parts wrong: an error with the right code, or the end with a reason.
+/// Each corruption of a hello is answered with the right error code, or closes the session.
 #[test]
 fn a_corrupt_hello_is_refused() {
     let good = hello(Some(vec![4]), Version::V13);
@@ -121,17 +121,18 @@ fn a_corrupt_hello_is_refused() {
         let end = refused(&|bytes| bytes[2..4].copy_from_slice(&[0, length]));
         assert_eq!(end, (Some(BadRequest::BadLen.into()), true), "length {length}");
     }
-    // No version below 1.0, and a bitmap that says 1.3 counts whatever the header's version is.
+    // There is no version below 1.0. A bitmap with 1.3 counts regardless of the header's version.
     assert_eq!(refused(&|bytes| *bytes = vec![0, 0, 0, 8, 0, 0, 0, 1]), (Some(HelloFailed::Incompatible.into()), true));
     for version in 4..=255 {
         assert_eq!(refused(&|bytes| bytes[0] = version).0, None, "version {version}");
     }
-    // Versions that weir does not speak.
+    // Versions that weir does not implement.
     for version in [2, 3] {
         let plain = vec![version, 0, 0, 8, 0, 0, 0, 1];
         assert_eq!(refused(&|bytes| bytes.clone_from(&plain)), (Some(HelloFailed::Incompatible.into()), true));
     }
-    // An element whose length cannot be is passed over: to versions before 1.3.1 a hello's body means nothing.
+    // An element with an invalid length is skipped, because versions before 1.3.1 attach no meaning to a hello's
+    // body.
     let accepted = |session_closed: (Option<ErrorType>, bool)| session_closed == (None, false);
     assert!((0..4).all(|length| accepted(refused(&|bytes| bytes[11] = length))));
 }
@@ -144,7 +145,7 @@ fn a_peer_that_speaks_tls_is_named() {
     assert!(reason.starts_with("the peer speaks TLS; use ssl: and pssl: at both ends"), "{reason}");
 }
 
-/// Hellos one after the other, and one that comes late: the first decides.
+/// Repeated and late hellos do not change the version that the first one agreed on.
 #[test]
 fn hellos_do_not_renegotiate() {
     let mut session = switch_up();
@@ -157,7 +158,7 @@ fn hellos_do_not_renegotiate() {
     assert!(session.is_closed());
 }
 
-/// An echo or error in place of the hello: an echo is refused; an error ends the handshake as its text says.
+/// An error message in place of the hello closes the session.
 #[test]
 fn a_handshake_that_begins_with_an_error_ends() {
     let mut session = Session::switch(SessionConfig::default(), Instant::ZERO);

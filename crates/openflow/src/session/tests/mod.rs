@@ -1,4 +1,4 @@
-//! Both ends as a pair in virtual time, and each end against a hostile peer.
+//! Tests sessions: two connected sides in virtual time, and each side against a hostile peer.
 mod alive;
 mod handshake;
 mod refusal;
@@ -17,12 +17,12 @@ fn config(versions: &[Version]) -> SessionConfig {
     SessionConfig { versions: versions.to_vec(), ..SessionConfig::default() }
 }
 
-/// Two sessions and the bytes between them; the switch answers features requests.
+/// Two connected sessions. The switch's side answers features requests.
 struct Pair {
     now: Instant,
     switch: Session,
     controller: Session,
-    /// Lengths of the pieces bytes arrive in, over and over.
+    /// Lengths of the pieces in which bytes arrive, used cyclically.
     pieces: VecDeque<usize>,
     switch_events: Vec<Event>,
     controller_events: Vec<Event>,
@@ -51,7 +51,7 @@ impl Pair {
         pair
     }
 
-    /// Moves bytes until neither end has any to say.
+    /// Transfers bytes until neither side has output.
     fn exchange(&mut self) {
         while !self.switch.output().is_empty() || !self.controller.output().is_empty() {
             carry(&mut self.switch, &mut self.controller, self.now, &mut self.pieces);
@@ -69,7 +69,7 @@ impl Pair {
         }
     }
 
-    /// Lets time pass, polling both ends when they ask for it.
+    /// Advances the time, and polls both sides at their deadlines.
     fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(next) = [self.switch.deadline(), self.controller.deadline()].into_iter().flatten().min() {
@@ -128,7 +128,7 @@ fn hello(versions: Option<Vec<u8>>, header: Version) -> Vec<u8> {
     bytes_of(&Message { xid: 1, body: Body::Hello(Hello { versions }) }, header)
 }
 
-/// The messages in the output.
+/// Removes and decodes the messages in the output.
 fn said(session: &mut Session) -> Vec<Message> {
     let bytes = std::mem::take(session.output());
     let (mut rest, mut messages) = (&bytes[..], Vec::new());
@@ -141,7 +141,7 @@ fn said(session: &mut Session) -> Vec<Message> {
     messages
 }
 
-/// A switch's end that is up on 1.3, with nothing left to say.
+/// Returns a switch's side that is up on 1.3, with empty output.
 fn switch_up() -> Session {
     let mut session = Session::switch(SessionConfig::default(), Instant::ZERO);
     session.receive(Instant::ZERO, &hello(Some(vec![4]), Version::V13));
@@ -206,7 +206,7 @@ proptest! {
     }
 }
 
-/// 1.0 carries neither the table nor the cookie of a packet-in.
+/// Returns a function that makes a packet-in as decoded from `version`: 1.0 carries neither table nor cookie.
 fn packet_in_of(version: Version) -> impl Fn(u32) -> Message {
     move |xid| {
         let bytes = bytes_of(&packet_in(xid), version);
@@ -214,7 +214,7 @@ fn packet_in_of(version: Version) -> impl Fn(u32) -> Message {
     }
 }
 
-/// Pieces that get past the handshake, with headers that nearly fit.
+/// Generates pieces that pass the handshake, and messages with nearly valid headers.
 fn hostile_piece() -> impl Strategy<Value = Vec<u8>> {
     let header =
         (prop_oneof![Just(4_u8), Just(1), any::<u8>()], 0_u8..32, 0_u16..64, prop::collection::vec(any::<u8>(), 0..64));

@@ -1,4 +1,4 @@
-//! Peers that send what they should not, or do not read.
+//! Tests sessions whose peer sends invalid messages or does not read.
 use super::*;
 use crate::model::error::BadAction;
 
@@ -46,7 +46,7 @@ fn an_error_is_never_answered_with_an_error() {
     let message = Message { xid: 4, body: Body::Error(error.clone()) };
     session.receive(Instant::ZERO, &bytes_of(&message, Version::V13));
     assert_eq!(session.next_event(), Some(Event::Message(message)));
-    // Too short to hold a type and a code.
+    // This error message is too short to hold a type and a code.
     session.receive(Instant::ZERO, &[4, 1, 0, 8, 0, 0, 0, 4]);
     assert_eq!(session.next_event(), None);
     error.error = HelloFailed::Eperm.into();
