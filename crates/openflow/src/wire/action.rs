@@ -1,8 +1,9 @@
-//! What actions share (OpenFlow 1.3.5, 7.2.5; OpenFlow 1.0.0, 5.2.4): type, length, and an argument of at most four bytes.
+//! Reads and writes the layout common to actions (OpenFlow 1.3.5, 7.2.5; OpenFlow 1.0.0, 5.2.4): type, length, and an
+//! argument of at most four bytes.
 use super::{Decoded, Encoded, Reader, Writer};
 use crate::model::error::BadAction;
 
-/// The next action as a part of its own, behind its type and length, and its type.
+/// Splits off the next action. Returns its type, and a reader of the bytes after type and length.
 pub(crate) fn element<'a>(reader: &mut Reader<'a>) -> Decoded<(u16, Reader<'a>)> {
     let mut action = reader.element("action", 2, 8, BadAction::BadLen)?;
     let length = action.left();
@@ -14,7 +15,7 @@ pub(crate) fn element<'a>(reader: &mut Reader<'a>) -> Decoded<(u16, Reader<'a>)>
     Ok((kind, action))
 }
 
-/// The argument of an action of eight bytes, which is one number at its beginning.
+/// Argument of an eight-byte action: one number at the start of the four argument bytes, read in all three widths.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Argument {
     pub(crate) byte: u8,
@@ -48,7 +49,7 @@ pub(crate) fn byte(kind: u16, argument: u8, writer: &mut Writer<'_>) {
     long(kind, u32::from(argument) << 24, writer);
 }
 
-/// An action of any length, filled up to a multiple of eight bytes.
+/// Writes an action of any length, padded to a multiple of eight bytes.
 pub(crate) fn padded(kind: u16, writer: &mut Writer<'_>, body: impl FnOnce(&mut Writer<'_>) -> Encoded) -> Encoded {
     let start = writer.at();
     head(kind, 0, writer);
@@ -57,7 +58,8 @@ pub(crate) fn padded(kind: u16, writer: &mut Writer<'_>, body: impl FnOnce(&mut 
     writer.set_length(start + 2, start)
 }
 
-/// An experimenter's (1.0: vendor's) action; `what` names it where it cannot be sent.
+/// Writes an action of an experimenter (1.0: vendor). `what` names the experimenter or vendor in the error. Fails if
+/// the data is not a multiple of eight bytes.
 pub(crate) fn encode_experimenter(kind: u16, what: &str, id: u32, data: &[u8], writer: &mut Writer<'_>) -> Encoded {
     if !data.len().is_multiple_of(8) {
         return Err(writer.cannot(format!("{what} action of {} bytes: not a multiple of 8", data.len() + 8)));

@@ -1,4 +1,4 @@
-//! Switch configuration (OpenFlow 1.3.5, 7.3.2; OpenFlow 1.0.0, 5.3.2).
+//! Reads and writes the switch configuration (OpenFlow 1.3.5, 7.3.2; OpenFlow 1.0.0, 5.3.2).
 use super::{Decoded, Reader, Writer};
 use crate::model::SwitchConfig;
 

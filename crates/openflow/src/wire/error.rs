@@ -1,12 +1,14 @@
-//! Error messages (OpenFlow 1.3.5, 7.4.4; OpenFlow 1.0.0, 5.4.4): understood whatever the version, since one answers a hello.
+//! Reads and writes error messages (OpenFlow 1.3.5, 7.4.4; OpenFlow 1.0.0, 5.4.4). They are decoded in any version,
+//! because an error may answer a hello.
 use super::{Decoded, Encoded, Reader, Writer};
 use crate::model::{ErrorMessage, ErrorType, Version};
 use crate::{v10, v13};
 
-/// `OFPET_EXPERIMENTER`: no code but a type and a number of the experimenter's.
+/// `OFPET_EXPERIMENTER`: in place of a code follow the experimenter's error type and its number.
 const EXPERIMENTER: u16 = 0xffff;
 
-/// `version` is the header's: 1 has its own numbers; those of versions that weir does not speak are read as 1.3's.
+/// Reads an error message. `version` is the version number in the header: 1.0 has its own error numbers; versions
+/// that weir does not implement are read with 1.3's.
 pub(crate) fn decode(reader: &mut Reader<'_>, version: u8) -> Decoded<ErrorMessage> {
     let (kind, code) = (reader.u16()?, reader.u16()?);
     let version = Version::from_number(version).unwrap_or(Version::V13);

@@ -1,9 +1,9 @@
-//! What flow entries' messages share: numbers of commands and of reasons.
+//! Reads and writes the numbers of flow-mod commands and flow-removed reasons.
 use super::{Decoded, Reader};
 use crate::model::error::{BadRequest, FlowModFailed};
 use crate::model::flow::{FlowCommand, FlowRemovedReason};
 
-/// Commands in order of their numbers.
+/// Commands in the order of their numbers.
 const COMMANDS: [FlowCommand; 5] =
     [FlowCommand::Add, FlowCommand::Modify, FlowCommand::ModifyStrict, FlowCommand::Delete, FlowCommand::DeleteStrict];
 
@@ -16,7 +16,7 @@ const REASONS: [FlowRemovedReason; 6] = [
     FlowRemovedReason::Eviction,
 ];
 
-/// The command of a number, which `read` reads: it has as many bits as the version gives it.
+/// Reads a flow-mod command. `read` reads its number, whose width depends on the version.
 pub(crate) fn command<'a>(
     reader: &mut Reader<'a>,
     read: impl FnOnce(&mut Reader<'a>) -> Decoded<u16>,
@@ -28,7 +28,7 @@ pub(crate) fn command<'a>(
     })
 }
 
-/// Why an entry went; `last` is the last reason that the version has: 1.0 has no groups that could take entries along.
+/// Reads the reason of a flow entry's removal. `last` is the last reason that the version defines.
 pub(crate) fn decode_reason(reader: &mut Reader<'_>, last: FlowRemovedReason) -> Decoded<FlowRemovedReason> {
     let at = reader.at();
     let number = reader.u8()?;
@@ -39,7 +39,8 @@ pub(crate) fn decode_reason(reader: &mut Reader<'_>, last: FlowRemovedReason) ->
     })
 }
 
-/// The number of a reason, or a delete's where the version's `last` reason comes before it.
+/// Returns the number of a reason; the number of `Delete` if the version, whose last reason is `last`, does not
+/// define it.
 pub(crate) fn reason(reason: FlowRemovedReason, last: FlowRemovedReason) -> u8 {
     if reason as u8 > last as u8 { FlowRemovedReason::Delete as u8 } else { reason as u8 }
 }

@@ -1,12 +1,13 @@
-//! Hello (OpenFlow 1.3.5, 7.5.1): understood whatever the version, since it is what agrees on one.
+//! Reads and writes hellos (OpenFlow 1.3.5, 7.5.1). They are decoded in any version, because they negotiate the
+//! version.
 use super::{Decoded, Encoded, Reader, Writer};
 use crate::model::Hello;
 use crate::model::error::HelloFailed;
 
 const VERSION_BITMAP: u16 = 1;
 
-/// Elements that are not understood are skipped, as the specification demands; so is whatever follows a broken one, because
-/// to versions before 1.3.1 a hello's body means nothing.
+/// Reads a hello. Unknown elements are skipped, as the specification requires. Everything after a malformed element
+/// is ignored, because versions before 1.3.1 attach no meaning to a hello's body.
 pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Hello> {
     let mut hello = Hello::default();
     while let Ok(element) = element(reader) {
@@ -16,19 +17,19 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Hello> {
     Ok(hello)
 }
 
-/// One element: the versions, if it is a bitmap of them.
+/// Reads one element. Returns the version numbers if it is a version bitmap, otherwise `None`.
 fn element(reader: &mut Reader<'_>) -> Decoded<Option<Vec<u8>>> {
     let mut element = reader.element("hello element", 2, 4, HelloFailed::Incompatible)?;
     let kind = element.u16()?;
     let length = element.u16()?;
-    // The last element's padding may be missing.
+    // The padding of the last element may be missing.
     let padding = usize::from(length).next_multiple_of(8) - usize::from(length);
     reader.skip(padding.min(reader.left()))?;
     if kind != VERSION_BITMAP {
         return Ok(None);
     }
     let mut versions = Vec::new();
-    // A version is a byte in the header, so only 256 bits can mean something.
+    // The version in the header is one byte, so only 256 bits have a meaning.
     for first in (0..=u8::MAX).step_by(32) {
         let Ok(bitmap) = element.u32() else { break };
         versions.extend((0..32).filter(|bit| bitmap & 1 << bit != 0).map(|bit| first + bit));

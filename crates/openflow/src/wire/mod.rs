@@ -1,4 +1,5 @@
-//! What both versions' codecs are made of: bounds-checked reading, writing, and the parts whose layout they share.
+//! Provides what the codecs of all versions share: a bounds-checked reader, a writer, and the parts with a common
+//! layout.
 pub(crate) mod action;
 pub(crate) mod config;
 pub(crate) mod error;
@@ -19,10 +20,10 @@ pub(crate) use writer::Writer;
 
 use crate::codec::{DecodeError, EncodeError};
 
-/// What decoding a part gives.
+/// Result of decoding a part.
 pub(crate) type Decoded<T> = Result<T, DecodeError>;
-/// What encoding a part gives.
+/// Result of encoding a part.
 pub(crate) type Encoded = Result<(), EncodeError>;
 
-/// A buffer id that stands for none (`OFP_NO_BUFFER`).
+/// Buffer id that stands for "not buffered" (`OFP_NO_BUFFER`).
 pub(crate) const NO_BUFFER_ID: u32 = 0xffff_ffff;

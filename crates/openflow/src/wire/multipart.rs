@@ -1,15 +1,15 @@
-//! What multipart (1.0: statistics) messages share: the flag, the description, the aggregate
-//! (OpenFlow 1.3.5, 7.3.5; OpenFlow 1.0.0, 5.3.5).
+//! Reads and writes what multipart messages (statistics in 1.0) of all versions share: the head, the description and
+//! the aggregate (OpenFlow 1.3.5, 7.3.5; OpenFlow 1.0.0, 5.3.5).
 use super::{Decoded, Reader, Writer};
 use crate::model::multipart::{AggregateStats, Desc};
 
-/// `OFPMPF_REQ_MORE` and `OFPMPF_REPLY_MORE`.
+/// Flag that more parts follow: `OFPMPF_REQ_MORE` and `OFPMPF_REPLY_MORE`.
 const MORE: u16 = 1;
-/// Bytes of a description's texts, and of its serial number.
+/// Length in bytes of a description's text fields; the serial number has its own.
 const DESC_BYTES: usize = 256;
 const SERIAL_BYTES: usize = 32;
 
-/// Type and flag.
+/// Reads the multipart type, and true if more parts follow.
 pub(crate) fn decode_head(reader: &mut Reader<'_>) -> Decoded<(u16, bool)> {
     Ok((reader.u16()?, reader.u16()? & MORE != 0))
 }

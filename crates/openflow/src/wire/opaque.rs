@@ -1,5 +1,5 @@
-//! Experimenter (1.0: vendor) messages and multipart bodies: a number, and what is not looked into
-//! (OpenFlow 1.3.5, 7.5.4 and 7.3.5.17; OpenFlow 1.0.0, 5.5.4).
+//! Reads and writes experimenter messages (1.0: vendor) and multipart bodies without interpreting them (OpenFlow
+//! 1.3.5, 7.5.4 and 7.3.5.17; OpenFlow 1.0.0, 5.5.4).
 use super::{Decoded, Encoded, Reader, Writer};
 use crate::model::{Experimenter, Version};
 
@@ -9,7 +9,8 @@ pub(crate) fn decode(reader: &mut Reader<'_>, version: Version) -> Decoded<Exper
     Ok(Experimenter { id, kind, data: reader.rest() })
 }
 
-/// The type number lies where 1.0's data begins, so one version's message can be sent in the other if it is long enough.
+/// Writes an experimenter message. The type number is at the place where the data of 1.0 begins, so a message decoded
+/// from 1.0 can be encoded for other versions if it has at least four bytes of data.
 pub(crate) fn encode(experimenter: &Experimenter, version: Version, writer: &mut Writer<'_>) -> Encoded {
     writer.u32(experimenter.id);
     if let Some(kind) = experimenter.kind {

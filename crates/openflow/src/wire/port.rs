@@ -1,4 +1,4 @@
-//! What port messages share: the counters, what happened to a port, and which ports take packets.
+//! Reads and writes what the port messages of all versions share: counters, status reasons, and output ports.
 use super::{Decoded, Reader, Writer};
 use crate::model::PortNo;
 use crate::model::error::{BadAction, BadRequest};
@@ -20,7 +20,7 @@ pub(crate) fn decode_reason(reader: &mut Reader<'_>) -> Decoded<PortStatusReason
     })
 }
 
-/// Reads the number of a port that packets can be sent to: an ordinary one or one with a meaning.
+/// Reads the number of an output port: an ordinary port, or a reserved one that accepts packets. Fails for others.
 pub(crate) fn output<'a>(
     reader: &mut Reader<'a>,
     read: impl FnOnce(&mut Reader<'a>) -> Decoded<PortNo>,
@@ -33,14 +33,14 @@ pub(crate) fn output<'a>(
     Err(reader.error_at(at, BadAction::BadOutPort, format_args!("found output to port {port}, which takes no packets")))
 }
 
-/// The twelve counters of port statistics (OpenFlow 1.3.5, 7.3.5.6; OpenFlow 1.0.0, 5.3.5).
+/// Reads the twelve counters of port statistics (OpenFlow 1.3.5, 7.3.5.6; OpenFlow 1.0.0, 5.3.5).
 pub(crate) fn decode_counters(reader: &mut Reader<'_>, port_no: PortNo) -> Decoded<PortStats> {
     let mut stats = decode_first_counters(reader, port_no)?;
     decode_ethernet_counters(reader, &mut stats)?;
     Ok(stats)
 }
 
-/// The counters that every kind of port has; those of Ethernet are not kept.
+/// Reads the counters that all kinds of ports have, and marks the Ethernet counters as not kept (`u64::MAX`).
 pub(crate) fn decode_first_counters(reader: &mut Reader<'_>, port_no: PortNo) -> Decoded<PortStats> {
     Ok(PortStats {
         port_no,
@@ -62,7 +62,7 @@ pub(crate) fn decode_first_counters(reader: &mut Reader<'_>, port_no: PortNo) ->
     })
 }
 
-/// The counters that only Ethernet has.
+/// Reads the counters that only Ethernet ports have into `stats`.
 pub(crate) fn decode_ethernet_counters(reader: &mut Reader<'_>, stats: &mut PortStats) -> Decoded<()> {
     let PortStats { rx_frame_err, rx_over_err, rx_crc_err, collisions, .. } = stats;
     for counter in [rx_frame_err, rx_over_err, rx_crc_err, collisions] {

@@ -1,9 +1,10 @@
-//! Lists of properties (OpenFlow 1.4.1, 7.2.1): type, length, content, and padding to eight bytes that the length leaves out.
+//! Reads and writes lists of properties (OpenFlow 1.4.1, 7.2.1): type, length, content, and padding to eight bytes,
+//! which the length does not count.
 use super::{Decoded, Encoded, Reader, Writer};
 use crate::model::error::BadProperty;
 use crate::model::property::Property;
 
-/// Reads properties to the end; `read` takes each one's type and content, all of it.
+/// Reads properties to the end. `read` is called with type and content of each, and must consume the content.
 pub(crate) fn each(reader: &mut Reader<'_>, mut read: impl FnMut(u16, &mut Reader<'_>) -> Decoded<()>) -> Decoded<()> {
     while !reader.is_empty() {
         let mut property = reader.element("property", 2, 4, BadProperty::BadLen)?;
@@ -18,7 +19,7 @@ pub(crate) fn each(reader: &mut Reader<'_>, mut read: impl FnMut(u16, &mut Reade
     Ok(())
 }
 
-/// Properties of which none is looked into.
+/// Reads properties without interpreting them.
 pub(crate) fn decode_list(reader: &mut Reader<'_>) -> Decoded<Vec<Property>> {
     let mut list = Vec::new();
     each(reader, |kind, property| {
@@ -28,12 +29,12 @@ pub(crate) fn decode_list(reader: &mut Reader<'_>) -> Decoded<Vec<Property>> {
     Ok(list)
 }
 
-/// A property that is not looked into.
+/// Reads the content of a property without interpreting it.
 pub(crate) fn raw(kind: u16, property: &mut Reader<'_>) -> Property {
     Property { kind, data: property.rest() }
 }
 
-/// Writes one property.
+/// Writes a property of type `kind`; `content` writes its content.
 pub(crate) fn write(kind: u16, writer: &mut Writer<'_>, content: impl FnOnce(&mut Writer<'_>) -> Encoded) -> Encoded {
     let start = writer.at();
     writer.u16(kind);
@@ -44,7 +45,7 @@ pub(crate) fn write(kind: u16, writer: &mut Writer<'_>, content: impl FnOnce(&mu
     Ok(())
 }
 
-/// Writes a property that is some words of 32 bits.
+/// Writes a property whose content is a list of 32-bit words.
 pub(crate) fn write_words(kind: u16, words: &[u32], writer: &mut Writer<'_>) -> Encoded {
     write(kind, writer, |writer| {
         words.iter().for_each(|word| writer.u32(*word));
@@ -52,12 +53,12 @@ pub(crate) fn write_words(kind: u16, words: &[u32], writer: &mut Writer<'_>) -> 
     })
 }
 
-/// Writes properties as they came.
+/// Writes uninterpreted properties.
 pub(crate) fn encode_list(properties: &[Property], writer: &mut Writer<'_>) -> Encoded {
     properties.iter().try_for_each(|property| encode_raw(property, writer))
 }
 
-/// Writes a property as it came.
+/// Writes an uninterpreted property.
 pub(crate) fn encode_raw(property: &Property, writer: &mut Writer<'_>) -> Encoded {
     write(property.kind, writer, |writer| {
         writer.bytes(&property.data.0);

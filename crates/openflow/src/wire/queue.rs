@@ -1,4 +1,5 @@
-//! Queue properties (OpenFlow 1.3.5, 7.2.2; OpenFlow 1.0.0, 5.2.2), which both versions lay out alike.
+//! Reads and writes queue properties (OpenFlow 1.3.5, 7.2.2; OpenFlow 1.0.0, 5.2.2), which have the same layout in
+//! 1.0 and 1.3.
 use super::{Decoded, Encoded, Reader, Writer};
 use crate::model::error::BadRequest;
 use crate::model::queue::QueueProperty;

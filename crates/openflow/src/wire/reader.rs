@@ -1,39 +1,41 @@
-//! Reads big-endian fields from a message without ever reaching past its end.
+//! Reads big-endian fields of a message with bounds checks.
 use super::Decoded;
 use crate::codec::DecodeError;
 use crate::model::{BufferId, Bytes, ErrorType, Version};
 use std::fmt::Display;
 use weir_packet::MacAddr;
 
-/// Bytes that an element of a list takes at least, in all likelihood.
+/// Estimated length in bytes of a short list element, for reserving memory.
 const LIKELY_BYTES: usize = 6;
-/// Elements of a list that memory is taken for beforehand, at most.
+/// Maximum number of list elements for which memory is reserved in advance.
 const LIKELY_MOST: usize = 16;
 
-/// What is left of a message, or of one part of it.
+/// Unread bytes of a message, or of a part of a message.
 ///
-/// It knows what it reads and which error its shortness is, so that the code that reads fields only says which fields.
+/// The reader knows the name of the part and the error for a wrong length, so that decoding functions need not pass
+/// them.
 #[derive(Clone)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
-    /// Offset in the message of the first byte left.
+    /// Offset in the message of the first unread byte.
     at: usize,
     what: &'static str,
     short: ErrorType,
     version: Version,
-    /// Parts of a kind that can hold itself, around this one.
+    /// Nesting depth of the current part within parts of the same kind.
     depth: usize,
-    /// Whether 1.0's flow-mods have their table in the command's high byte.
+    /// True if the flow-mods of 1.0 carry their table number in the high byte of the command.
     pub(crate) has_tables: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `bytes`, the `what`; `short` is the error when it ends too early or too late.
+    /// Creates a reader of `bytes`. `what` names the part in error messages; `short` is the error for a part that is
+    /// too short or too long.
     pub(crate) fn new(bytes: &'a [u8], what: &'static str, short: impl Into<ErrorType>) -> Self {
         Reader { bytes, at: 0, what, short: short.into(), version: Version::V13, depth: 0, has_tables: false }
     }
 
-    /// What is read from now on is of this version; 1.3 without that.
+    /// Sets the version of the following fields. Initially 1.3.
     pub(crate) fn set_version(&mut self, version: Version) {
         self.version = version;
     }
@@ -42,12 +44,12 @@ impl<'a> Reader<'a> {
         self.version
     }
 
-    /// A reader of the same bytes, to look ahead with.
+    /// Returns a copy of the reader, for looking ahead.
     pub(crate) fn fork(&self) -> Self {
         Reader { ..*self }
     }
 
-    /// Offset in the message of the next byte.
+    /// Returns the offset in the message of the next byte.
     pub(crate) fn at(&self) -> usize {
         self.at
     }
@@ -60,12 +62,12 @@ impl<'a> Reader<'a> {
         self.bytes.is_empty()
     }
 
-    /// Calls what is read from now on `what`.
+    /// Sets the name of the part in error messages.
     pub(crate) fn rename(&mut self, what: &'static str) {
         self.what = what;
     }
 
-    /// Says that this part is inside another of its kind, of which at most `most` may be around it.
+    /// Increments the nesting depth. Fails with `error` if it then exceeds `most`.
     pub(crate) fn nest(&mut self, most: usize, error: impl Into<ErrorType>) -> Decoded<()> {
         self.depth += 1;
         if self.depth <= most {
@@ -74,17 +76,17 @@ impl<'a> Reader<'a> {
         Err(self.error(error, format_args!("found {} of these inside each other, expected at most {most}", self.depth)))
     }
 
-    /// An error at the next byte.
+    /// Returns an error that points to the next byte.
     pub(crate) fn error(&self, error: impl Into<ErrorType>, reason: impl Display) -> DecodeError {
         self.error_at(self.at, error, reason)
     }
 
-    /// An error at a byte of the message.
+    /// Returns an error that points to the byte with offset `at` in the message.
     pub(crate) fn error_at(&self, at: usize, error: impl Into<ErrorType>, reason: impl Display) -> DecodeError {
         DecodeError { error: error.into(), reason: format!("byte {at}: {}: {reason}", self.what) }
     }
 
-    /// The next `count` bytes.
+    /// Reads `count` bytes.
     pub(crate) fn take(&mut self, count: usize) -> Decoded<&'a [u8]> {
         let Some((taken, left)) = self.bytes.split_at_checked(count) else {
             return Err(self.error(self.short, format_args!("found {} bytes left, expected {count}", self.left())));
@@ -116,7 +118,7 @@ impl<'a> Reader<'a> {
         self.array().map(u64::from_be_bytes)
     }
 
-    /// The next two numbers, left there; `None` if they are not.
+    /// Returns the next two numbers without reading them; `None` if fewer than eight bytes are left.
     pub(crate) fn peek_u32_pair(&self) -> Option<(u32, u32)> {
         let mut head = Reader { ..*self };
         Some((head.u32().ok()?, head.u32().ok()?))
@@ -130,13 +132,15 @@ impl<'a> Reader<'a> {
         Ok(Some(self.u32()?).filter(|id| *id != super::NO_BUFFER_ID).map(BufferId))
     }
 
-    /// Padding, whatever it holds: "unused bytes are ignored by the receiver" (OpenFlow 1.3.5, 7).
+    /// Skips `count` bytes of padding with any content: "unused bytes are ignored by the receiver" (OpenFlow 1.3.5,
+    /// 7).
     pub(crate) fn skip(&mut self, count: usize) -> Decoded<()> {
         self.take(count).map(|_| ())
     }
 
-    /// Text in a field of `count` bytes, up to its first zero byte or, if that is missing, to where it should be. What is not
-    /// UTF-8 becomes `?`, which takes no more bytes, so that the text fits its field again.
+    /// Reads a text from a field of `count` bytes, up to the first zero byte. A text without zero byte is cut to
+    /// `count - 1` bytes. Each invalid UTF-8 sequence becomes `?`, which is never longer, so that the text fits its
+    /// field again.
     pub(crate) fn text(&mut self, count: usize) -> Decoded<String> {
         let field = self.take(count)?;
         let bytes = field.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -145,19 +149,20 @@ impl<'a> Reader<'a> {
         Ok(text)
     }
 
-    /// Everything left.
+    /// Reads all remaining bytes into a copy.
     pub(crate) fn rest(&mut self) -> Bytes {
         Bytes(self.rest_slice().to_vec())
     }
 
-    /// Everything left, where it is.
+    /// Reads all remaining bytes without copying them.
     pub(crate) fn rest_slice(&mut self) -> &'a [u8] {
         let rest = std::mem::take(&mut self.bytes);
         self.at += rest.len();
         rest
     }
 
-    /// The next `count` bytes as a part of its own, whose shortness is `short`.
+    /// Splits off the next `count` bytes as a part. `what` and `short` are the part's name and its error for a wrong
+    /// length.
     pub(crate) fn part(&mut self, count: usize, what: &'static str, short: impl Into<ErrorType>) -> Decoded<Self> {
         let mut part = Reader { what, short: short.into(), ..*self };
         part.bytes = Reader { ..part }.take(count)?;
@@ -165,8 +170,9 @@ impl<'a> Reader<'a> {
         Ok(part)
     }
 
-    /// A part that carries its own length, in 16 bits `length_at` bytes from its start, of at least `least` bytes. That its
-    /// length is wrong is the error `short`; that there is none, the error of what it is a part of.
+    /// Splits off a part that carries its own length, a 16-bit number at offset `length_at`. Errors: `short` if the
+    /// length is below `least` or exceeds the remaining bytes; the enclosing part's error if the length field itself
+    /// is missing.
     pub(crate) fn element(
         &mut self,
         what: &'static str,
@@ -184,9 +190,10 @@ impl<'a> Reader<'a> {
         Ok(part)
     }
 
-    /// Reads to the end with `read`, which takes at least a byte each time or fails.
+    /// Reads elements to the end. `read` must consume at least one byte on each call, or fail.
     pub(crate) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Decoded<T>) -> Decoded<Vec<T>> {
-        // Few short ones, as a rule: one allocation then, and no more memory than that for what comes to nothing.
+        // Lists are usually short: this reserves memory once. The limit bounds the memory reserved for malformed
+        // lists.
         let mut list = Vec::with_capacity((self.left() / LIKELY_BYTES).min(LIKELY_MOST));
         while !self.is_empty() {
             list.push(read(self)?);
@@ -194,7 +201,7 @@ impl<'a> Reader<'a> {
         Ok(list)
     }
 
-    /// Checks that nothing is left.
+    /// Checks that all bytes were read.
     pub(crate) fn finish(&self) -> Decoded<()> {
         match self.left() {
             0 => Ok(()),

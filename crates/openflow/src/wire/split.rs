@@ -1,15 +1,17 @@
-//! Splits a multipart reply so that each part fits a message.
+//! Splits a multipart reply into parts that each fit a message.
 use crate::codec::encode;
 use crate::model::multipart::{MultipartReply, ReplyBody};
 use crate::model::{Body, Message, Version};
 
-/// Bytes of the largest message.
+/// Length of the largest message in bytes.
 const MAX_BYTES: usize = 65_535;
 
-/// Splits a reply of many entries into as many messages as it needs, in order, all but the last saying that more follow.
-/// There is always at least one. Entries that the version cannot carry (a flow entry that goes on to another table in 1.0) are left out,
-/// since a reply without them is of more use than none; a kind of reply that the version does not have comes back as it was,
-/// for encoding to refuse.
+/// Splits a multipart reply into as many messages as needed, at least one, in order. All but the last are marked as
+/// followed by more.
+///
+/// Entries that the version cannot carry (in 1.0, a flow entry with a goto-table) are left out, because a partial
+/// reply is more useful than none. If the version has no such reply, it is returned unchanged, and encoding then
+/// fails.
 pub fn split_reply(reply: ReplyBody, version: Version) -> Vec<MultipartReply> {
     match reply {
         ReplyBody::Flow(entries) => split(entries, version, ReplyBody::Flow),
@@ -51,7 +53,7 @@ fn split<T: Clone>(entries: Vec<T>, version: Version, body: fn(Vec<T>) -> ReplyB
     replies
 }
 
-/// Bytes of a message with this reply; none if the version cannot carry it.
+/// Returns the length in bytes of a message with this reply; `None` if the version cannot carry it.
 fn size(body: ReplyBody, version: Version) -> Option<usize> {
     let reply = MultipartReply { more: false, body };
     let mut bytes = Vec::new();

@@ -4,7 +4,7 @@ use crate::codec::EncodeError;
 use crate::model::{BufferId, Version};
 use weir_packet::MacAddr;
 
-/// A message being written behind whatever the buffer holds already.
+/// A message being appended to a buffer.
 pub(crate) struct Writer<'a> {
     out: &'a mut Vec<u8>,
     start: usize,
@@ -17,7 +17,7 @@ impl<'a> Writer<'a> {
         Writer { out, start, version }
     }
 
-    /// Bytes written so far: the place of the next one.
+    /// Returns the number of bytes written so far, which is the offset of the next byte in the message.
     pub(crate) fn at(&self) -> usize {
         self.out.len() - self.start
     }
@@ -26,7 +26,7 @@ impl<'a> Writer<'a> {
         self.version
     }
 
-    /// Says that the version cannot carry `what`.
+    /// Returns the error that the version cannot carry `what`.
     pub(crate) fn cannot(&self, what: impl Into<String>) -> EncodeError {
         EncodeError { version: self.version, what: what.into() }
     }
@@ -63,19 +63,21 @@ impl<'a> Writer<'a> {
         self.out.resize(self.out.len() + count, 0);
     }
 
-    /// Zeros up to a multiple of eight bytes from `since`.
+    /// Writes zeros up to a multiple of eight bytes, counted from offset `since`.
     pub(crate) fn pad_from(&mut self, since: usize) {
         self.zeros((self.at() - since).next_multiple_of(8) - (self.at() - since));
     }
 
-    /// Text in a field of `count` bytes, cut at a character so that at least one zero byte ends it.
+    /// Writes a text into a field of `count` bytes. The text is cut at a character boundary, so that at least one
+    /// zero byte ends it.
     pub(crate) fn text(&mut self, text: &str, count: usize) {
         let cut = text.floor_char_boundary(count - 1);
         self.bytes(&text.as_bytes()[..cut]);
         self.zeros(count - cut);
     }
 
-    /// Writes into the 16 bits at `place` how many bytes were written since `since`.
+    /// Writes the number of bytes written since offset `since` into the 16 bits at offset `place`. Fails if the
+    /// number exceeds 65535.
     pub(crate) fn set_length(&mut self, place: usize, since: usize) -> Encoded {
         let length = self.at() - since;
         let Ok(length) = u16::try_from(length) else {
