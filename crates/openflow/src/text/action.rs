@@ -1,4 +1,4 @@
-//! Actions, from text: `set_field:4197->vlan_vid,output:2`.
+//! Parses action lists, such as `set_field:4197->vlan_vid,output:2`.
 use super::scan::{Item, Scanner};
 use super::{ParseError, encap, field_value, instruction, nicira_parse, number, raw};
 use crate::model::action::NO_BUFFER;
@@ -6,7 +6,7 @@ use crate::model::{Action, GroupId, MeterId, NxAction, PortNo};
 use weir_packet::Field;
 use weir_packet::field::VLAN_PRESENT;
 
-/// Names of actions, without the words for ports.
+/// Names of actions, except names of ports that stand for an output.
 const ACTIONS: [&str; 38] = [
     "encap",
     "decap",
@@ -48,10 +48,10 @@ const ACTIONS: [&str; 38] = [
     "set_nw_ttl",
 ];
 
-/// Words that output to a reserved port.
+/// Names of reserved ports, which stand for an output to the port.
 const PORTS: [&str; 7] = ["in_port", "table", "normal", "flood", "all", "local", "controller"];
 
-/// Parses a list of actions; `base` is where it starts in the whole text.
+/// Parses an action list. `base` is the offset of `text` in the whole text, for error positions.
 pub(super) fn parse_actions(text: &str, base: usize) -> Result<Vec<Action>, ParseError> {
     let mut scanner = Scanner::new(text, base);
     let mut list = List::default();
@@ -61,11 +61,11 @@ pub(super) fn parse_actions(text: &str, base: usize) -> Result<Vec<Action>, Pars
     list.finish()
 }
 
-/// A list of actions while it is read.
+/// An action list being parsed.
 #[derive(Default)]
 pub(super) struct List {
     actions: Vec<Action>,
-    /// Where a `drop` stands.
+    /// Offset of a `drop`, if there is one.
     drop: Option<usize>,
 }
 
@@ -110,7 +110,7 @@ fn action(item: &Item<'_>, out: &mut Vec<Action>) -> Result<(), ParseError> {
         "output" => output(item, value("a port")?)?,
         "controller" | "CONTROLLER" => controller(item)?,
         "group" => Action::Group(GroupId(u32_value("a group number")?)),
-        // Inside others. Those that stand alone are instructions.
+        // Metering and metadata as actions, inside other actions. Outside, they are parsed as instructions.
         "meter" => Action::Meter(MeterId(u32_value("a meter number")?)),
         "write_metadata" => {
             let (metadata, mask) = instruction::metadata(item)?;
@@ -174,7 +174,7 @@ fn simple(item: &Item<'_>, action: Action) -> Result<Action, ParseError> {
     item.alone().map(|()| action)
 }
 
-/// A port's number or reserved name alone outputs to it.
+/// Parses a port number or the name of a reserved port as an output to it.
 fn bare_port(item: &Item<'_>, word: &str) -> Result<Action, ParseError> {
     let is_word = PORTS.iter().any(|name| name.eq_ignore_ascii_case(word));
     match field_value::port(word) {
@@ -202,7 +202,7 @@ fn output(item: &Item<'_>, value: &str) -> Result<Action, ParseError> {
     port.map(output_to).map_err(|expected| item.wrong(expected))
 }
 
-/// `controller`, `controller:128` or `controller(max_len=128)`.
+/// Parses `controller`, `controller:128` or `controller(max_len=128)`.
 fn controller(item: &Item<'_>) -> Result<Action, ParseError> {
     let value = item.value.unwrap_or_default();
     if (value.contains(['=', ',']) || value == "pause")
@@ -216,7 +216,7 @@ fn controller(item: &Item<'_>) -> Result<Action, ParseError> {
     Ok(Action::Output { port: PortNo::CONTROLLER, max_len })
 }
 
-/// `enqueue:PORT:QUEUE` or `enqueue(PORT,QUEUE)`.
+/// Parses `enqueue:PORT:QUEUE` or `enqueue(PORT,QUEUE)`.
 fn enqueue(item: &Item<'_>) -> Result<Action, ParseError> {
     let expected = "a port and a queue, as in enqueue:1:2";
     let value = item.value(expected)?;
@@ -232,7 +232,7 @@ fn address(item: &Item<'_>) -> Result<u32, ParseError> {
     address.map(|address| address.to_bits()).map_err(|_| item.wrong(expected))
 }
 
-/// `set_field:VALUE->FIELD`.
+/// Parses a set-field, `set_field:VALUE->FIELD`.
 fn set_field(item: &Item<'_>) -> Result<Action, ParseError> {
     let expected = "a value and a field, as in set_field:10.0.0.1->ip_dst";
     let (value, name) = item.value(expected)?.split_once("->").ok_or_else(|| item.wrong(expected))?;
@@ -249,7 +249,7 @@ fn set_field(item: &Item<'_>) -> Result<Action, ParseError> {
     }
 }
 
-/// `(NUMBER,HEXADECIMAL DIGITS)`.
+/// Parses `(NUMBER,HEXADECIMAL DIGITS)`: an experimenter number and data.
 pub(super) fn experimenter(item: &Item<'_>) -> Result<(u32, Vec<u8>), ParseError> {
     let expected = "an experimenter's number and data, as in experimenter(0x2320,00ff)";
     let (id, data) = item.value(expected)?.split_once(',').ok_or_else(|| item.wrong(expected))?;

@@ -1,4 +1,4 @@
-//! Headers put in front of packets and taken off, both ways: `encap(nsh(md_type=1))`, `decap()`.
+//! Parses and prints the actions that push and remove headers: `encap(nsh(md_type=1))`, `decap()`.
 use super::scan::{Item, Scanner};
 use super::{ParseError, number, raw};
 use crate::model::{Action, Encap, NshHeader, NshTlv};
@@ -9,7 +9,7 @@ const EXPECTED_TLV: &str = "class, type and value of at most 127 bytes, as in tl
 const EXPECTED_DECAP: &str =
     "nothing, or the type of what is under the header, as in decap(packet_type(ns=1,type=0x894f))";
 
-/// The one item of a list.
+/// Returns the item of a list that must have exactly one.
 fn only<'a>(text: &'a str, base: usize, expected: &str) -> Result<Item<'a>, ParseError> {
     let mut items = Scanner::new(text, base);
     let found = || ParseError::new(base, text, expected);
@@ -17,7 +17,7 @@ fn only<'a>(text: &'a str, base: usize, expected: &str) -> Result<Item<'a>, Pars
     if items.next()?.is_some() { Err(found()) } else { Ok(item) }
 }
 
-/// `encap(HEADER)`.
+/// Parses an encap, `encap(HEADER)`.
 pub(super) fn parse(item: &Item<'_>) -> Result<Action, ParseError> {
     let header = only(item.value(EXPECTED)?, item.value_at, EXPECTED)?;
     Ok(Action::Encap(match header.key {
@@ -64,7 +64,7 @@ fn parse_tlv(item: &Item<'_>) -> Result<NshTlv, ParseError> {
     tlv(item.value(EXPECTED_TLV)?).ok_or_else(|| item.wrong(EXPECTED_TLV))
 }
 
-/// `decap`, `decap()` or `decap(packet_type(ns=NAMESPACE,type=TYPE))`.
+/// Parses `decap`, `decap()` or `decap(packet_type(ns=NAMESPACE,type=TYPE))`.
 pub(super) fn parse_decap(item: &Item<'_>) -> Result<Action, ParseError> {
     let value = item.value.unwrap_or_default();
     if value.is_empty() {
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn as_ovs_ofctl_prints_them() {
-        // What `ovs-ofctl parse-flow` of Open vSwitch 3.1 prints.
+        // Texts as `ovs-ofctl parse-flow` of Open vSwitch 3.1 prints them.
         for text in [
             "encap(nsh)",
             "encap(nsh(md_type=1))",

@@ -1,19 +1,19 @@
-//! What is wrong with a text, where, and what would be right.
+//! Defines the error of a text that cannot be parsed: its position, what was found and what was expected.
 use std::fmt;
 
-/// Longest piece of the text that a message repeats, in characters.
+/// Maximum number of characters of the text that an error message repeats.
 const MAX_FOUND: usize = 40;
 
-/// A text that cannot be understood.
+/// Error of a text that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
-    /// Bytes from the text's start to what is wrong.
+    /// Offset of the error in the text, in bytes.
     pub position: usize,
-    /// What stands there; empty at the text's end.
+    /// Text found at this position, shortened; empty at the end of the text.
     pub found: String,
-    /// What should stand there, or what is wrong with it.
+    /// Text expected at this position, or what is wrong with the text found.
     pub expected: String,
-    /// The known name nearest to an unknown one.
+    /// Known name most similar to an unknown name.
     pub nearest: Option<&'static str>,
 }
 
@@ -26,7 +26,7 @@ impl ParseError {
         ParseError { position, found: short, expected: expected.into(), nearest: None }
     }
 
-    /// An unknown name: suggests the nearest of `known`.
+    /// Returns the error for an unknown name, with the most similar name of `known` as a suggestion.
     pub(super) fn unknown(
         position: usize,
         found: &str,
@@ -50,7 +50,8 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// The known name that takes the fewest changes to reach from `found`, if that is no more than a third of it.
+/// Returns the known name with the smallest edit distance to `found`, if the distance is at most a third of the
+/// length of `found` (at least 1).
 fn nearest(found: &str, known: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
     let found = found.to_ascii_lowercase();
     if found.len() > MAX_FOUND {
@@ -61,8 +62,8 @@ fn nearest(found: &str, known: impl IntoIterator<Item = &'static str>) -> Option
     near.min_by_key(|(changes, _)| *changes).map(|(_, name)| name)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours between two names (optimal string alignment distance),
-/// if they are at most `limit`.
+/// Returns the edit distance of two names, if it is at most `limit`: the number of insertions, deletions,
+/// replacements and swaps of neighbours (optimal string alignment distance).
 fn changes(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > limit {
         return None;
@@ -79,7 +80,7 @@ fn changes(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
             }
             row.push(best);
         }
-        // Each number comes from one of the two rows above it: once both exceed the limit, all that follow do.
+        // Each number derives from one of the two rows above it. Once both rows exceed the limit, all later rows do.
         if row.iter().chain(&last).all(|changes| *changes > limit) {
             return None;
         }

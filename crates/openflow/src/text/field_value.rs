@@ -1,10 +1,10 @@
-//! Match fields as people write them: their names, and their values and masks.
+//! Parses and prints match fields: names, values and masks.
 use super::number;
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use weir_packet::{Field, MacAddr, PacketType, PortNo};
 
-/// The field's name where `ovs-ofctl` sets it (`set_field:1->ip_dscp`).
+/// Returns the name of the field in `ovs-ofctl`'s set_field action (`set_field:1->ip_dscp`).
 pub(super) fn set_name(field: Field) -> &'static str {
     match field {
         Field::IpEcn => "nw_ecn",
@@ -22,7 +22,8 @@ pub(super) fn set_name(field: Field) -> &'static str {
     }
 }
 
-/// Names that mean the same field whatever else is matched, beside [`set_name`] and [`Field::name`].
+/// Names in addition to [`set_name`] and [`Field::name`] that denote one field, independently of the rest of the
+/// match.
 pub(super) const ALIASES: [(&str, Field); 11] = [
     ("dl_src", Field::EthSrc),
     ("dl_dst", Field::EthDst),
@@ -37,23 +38,23 @@ pub(super) const ALIASES: [(&str, Field); 11] = [
     ("arp_op", Field::ArpOp),
 ];
 
-/// The field that has this name, alone or in any company.
+/// Returns the field with this name, if the name denotes it independently of the rest of the match.
 pub(super) fn named(name: &str) -> Option<Field> {
     let alias = || ALIASES.into_iter().find(|(alias, _)| *alias == name).map(|(_, field)| field);
     Field::ALL.into_iter().find(|field| field.name() == name || set_name(*field) == name).or_else(alias)
 }
 
-/// Every name [`named`] knows.
+/// Returns every name that [`named`] knows.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     let own = Field::ALL.into_iter().flat_map(|field| [field.name(), set_name(field)]);
     own.chain(ALIASES.into_iter().map(|(name, _)| name))
 }
 
-/// How a field's value is written.
+/// Text form of a field's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Decimal,
-    /// Hexadecimal with at least so many digits.
+    /// Hexadecimal, padded to this number of digits.
     Hex(usize),
     Mac,
     Ipv4,
@@ -87,15 +88,17 @@ fn form(field: Field) -> Form {
     }
 }
 
-/// `nw_frag`'s bits: the packet is a fragment; it is not the first one.
+/// Words of `nw_frag`, each with value and mask. Bit 0: the packet is a fragment; bit 1: it is not the first
+/// fragment.
 const FRAGMENTS: [(&str, u128, u128); 5] =
     [("no", 0, 3), ("first", 1, 3), ("later", 3, 3), ("yes", 1, 1), ("not_later", 0, 2)];
 
-/// TCP's flags, lowest bit first.
+/// Names of the TCP flags, lowest bit first.
 pub(super) const TCP_FLAGS: [&str; 12] =
     ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr", "ns", "[200]", "[400]", "[800]"];
 
-/// Reads a value, with or without mask. A mask of all ones is none; bits outside the mask are cleared.
+/// Parses a value with an optional mask. Returns `None` for a mask of all ones. Clears the value's bits outside the
+/// mask.
 pub(super) fn parse(field: Field, text: &str) -> Result<(u128, Option<u128>), String> {
     let (value, mask) = match form(field) {
         Form::Fragment => parse_fragment(text)?,
@@ -154,7 +157,7 @@ fn parse_fragment(text: &str) -> Result<(u128, u128), String> {
     numbers.ok_or_else(|| "one of no, yes, first, later, not_later".into())
 }
 
-/// `+syn-ack`: set, and not set.
+/// Parses TCP flags with signs, `+syn-ack`: `+` for set, `-` for not set.
 fn parse_signed_flags(text: &str) -> Result<(u128, u128), String> {
     let (mut value, mut mask, mut rest) = (0, 0, text);
     while let Some(sign) = rest.chars().next() {
@@ -178,7 +181,7 @@ fn flag(name: &str) -> Result<u128, String> {
     bit.map(|bit| 1 << bit).ok_or_else(|| format!("TCP flags: some of {}", TCP_FLAGS.join(", ")))
 }
 
-/// `(NAMESPACE,TYPE)`, or both as one number.
+/// Parses a packet type, `(NAMESPACE,TYPE)` or both as one number.
 fn packet_type(text: &str) -> Result<PacketType, String> {
     let expected = "a packet type such as (1,0x894f)";
     let inside = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
@@ -197,7 +200,7 @@ fn mac(text: &str) -> Result<u128, String> {
     text.parse::<MacAddr>().map(|mac| u128::from(mac.to_bits())).map_err(|_| expected.into())
 }
 
-/// Reads a port number, decimal or hexadecimal, or a reserved port's name.
+/// Parses a port number, decimal or hexadecimal, or the name of a reserved port.
 pub(super) fn port(text: &str) -> Result<PortNo, String> {
     let expected =
         "a port number, or one of in_port, table, normal, flood, all, controller, local, any (NONE in OpenFlow 1.0)";
@@ -208,7 +211,7 @@ pub(super) fn port(text: &str) -> Result<PortNo, String> {
     }
 }
 
-/// Writes a value without mask.
+/// Prints a value without mask.
 #[expect(clippy::cast_possible_truncation, reason = "a field's value has no more bits than the field")]
 pub(super) fn value_text(field: Field, value: u128) -> String {
     match form(field) {
@@ -224,12 +227,12 @@ pub(super) fn value_text(field: Field, value: u128) -> String {
     }
 }
 
-/// Writes a value as `set_field` shows it: hexadecimal ones without leading zeros.
+/// Prints a value in the form of `set_field`: like [`value_text`], but hexadecimal numbers have no leading zeros.
 pub(super) fn set_text(field: Field, value: u128) -> String {
     if matches!(form(field), Form::Hex(_)) { format!("{value:#x}") } else { value_text(field, value) }
 }
 
-/// Writes a value and what may be its mask, as a match shows them.
+/// Prints a value and its optional mask in the form of a match.
 #[expect(clippy::cast_possible_truncation, reason = "a field's value has no more bits than the field")]
 pub(super) fn match_text(field: Field, value: u128, mask: Option<u128>) -> String {
     let Some(mask) = mask.filter(|mask| *mask != field.all_ones()) else {
@@ -248,7 +251,7 @@ pub(super) fn match_text(field: Field, value: u128, mask: Option<u128>) -> Strin
     }
 }
 
-/// The length of the prefix a mask selects, if it selects one.
+/// Returns the prefix length of a mask; `None` if the mask does not select a prefix.
 fn prefix_length(field: Field, mask: u128) -> Option<u32> {
     let length = mask.count_ones();
     let host_bits = field.bits() - length.min(field.bits());

@@ -1,13 +1,13 @@
-//! Flow entries: `table=0,priority=10,ip,nw_dst=10.0.0.0/8,actions=output:2`.
+//! Parses and prints flow-mods, such as `table=0,priority=10,ip,nw_dst=10.0.0.0/8,actions=output:2`.
 use super::scan::{Item, Scanner};
 use super::{ParseError, action_text, check_length, field_value, instruction, match_text, matching, number};
 use crate::model::{BufferId, FlowCommand, FlowFlags, FlowMod, GroupId, Match, PortNo, TableId, Version};
 use std::fmt::Write as _;
 
-/// Priority of an entry whose text names none.
+/// Priority of a flow entry whose text has none.
 pub const DEFAULT_PRIORITY: u16 = 0x8000;
 
-/// Keys with a value, beside those of the match.
+/// Keys of settings, which are not part of the match.
 const SETTINGS: [&str; 10] = [
     "table",
     "priority",
@@ -21,7 +21,7 @@ const SETTINGS: [&str; 10] = [
     "actions",
 ];
 
-/// Words that set a flag.
+/// Words that set a flag of the flow-mod.
 pub(super) const FLAGS: [(&str, FlowFlags); 6] = [
     ("send_flow_rem", FlowFlags::SEND_FLOW_REM),
     ("check_overlap", FlowFlags::CHECK_OVERLAP),
@@ -31,17 +31,20 @@ pub(super) const FLAGS: [(&str, FlowFlags); 6] = [
     ("emerg", FlowFlags::EMERG),
 ];
 
-/// What `dump-flows` shows of an entry and a flow-mod does not carry: skipped, so that its lines can be read back.
+/// Keys in the lines of `dump-flows` that a flow-mod does not carry. They are skipped, so that such lines can be
+/// parsed.
 const STATISTICS: [&str; 5] = ["duration", "n_packets", "n_bytes", "idle_age", "hard_age"];
 
-/// Reads a flow-mod that does `command`.
+/// Parses a flow-mod with command `command`.
 ///
-/// Keys: `table` (0; in deletes every table), `priority` (32768), `cookie` (with `/mask` in modify and delete),
-/// `idle_timeout`, `hard_timeout`, `importance`, `out_port`, `out_group`, `buffer_id`, the flags `send_flow_rem`,
-/// `check_overlap`, `reset_counts`, `no_packet_counts`, `no_byte_counts`; everything else is the match. `actions=` is last; deletes have none.
+/// Keys: `table` (default 0; in deletes all tables), `priority` (default 32768), `cookie` (with `/mask` in modify and
+/// delete), `idle_timeout`, `hard_timeout`, `importance`, `out_port`, `out_group`, `buffer_id`, and the flags
+/// `send_flow_rem`, `check_overlap`, `reset_counts`, `no_packet_counts`, `no_byte_counts` and `emerg`. All other keys
+/// belong to the match. `actions=` comes last; deletes have none.
 ///
 /// # Errors
-/// What is wrong, and where.
+///
+/// The position of the first error, what was found there and what was expected.
 ///
 /// ```
 /// use weir_openflow::{model::FlowCommand, text};
@@ -64,8 +67,8 @@ pub fn parse_flow(text: &str, command: FlowCommand) -> Result<FlowMod, ParseErro
     reader.finish(text)
 }
 
-/// Writes a flow-mod so that [`parse_flow`] with the same command reads it back. What does not count in its command (the
-/// instructions of a delete, the cookie's mask of an add) is left out.
+/// Prints a flow-mod so that [`parse_flow`] with the same command parses it back. Leaves out what has no effect in
+/// the command: the instructions of a delete, the cookie mask of an add.
 pub fn format_flow(flow: &FlowMod, version: Version) -> String {
     let mut parts = Vec::new();
     if flow.table != default_table(flow.command) {
@@ -92,7 +95,7 @@ pub fn format_flow(flow: &FlowMod, version: Version) -> String {
     text
 }
 
-/// A priority other than the default one, and a match.
+/// Prints a match, preceded by the priority if it is not the default.
 pub(super) fn match_and_priority(matching: &Match, priority: u16, version: Version) -> String {
     let matching = match_text::write(matching, version);
     match (priority, matching.as_str()) {
@@ -102,7 +105,7 @@ pub(super) fn match_and_priority(matching: &Match, priority: u16, version: Versi
     }
 }
 
-/// A group's number, or the name of a reserved one.
+/// Prints a group number, or the name of a reserved one.
 pub(super) fn group_text(group: GroupId) -> String {
     match group {
         GroupId::ALL => "ALL".into(),
@@ -130,7 +133,7 @@ const fn default_table(command: FlowCommand) -> TableId {
     if is_delete(command) { TableId::ALL } else { TableId(0) }
 }
 
-/// A flow-mod while it is read.
+/// A flow-mod being parsed.
 struct Reader<'a> {
     flow: FlowMod,
     matching: Vec<Item<'a>>,
@@ -214,7 +217,7 @@ fn table(value: &str, command: FlowCommand) -> Result<TableId, String> {
     Ok(TableId(u8::try_from(table).unwrap_or(max)))
 }
 
-/// Reads a group's number, or the name of a reserved one.
+/// Parses a group number, or the name of a reserved one.
 pub(super) fn group(value: &str) -> Result<GroupId, String> {
     match value.to_ascii_lowercase().as_str() {
         "any" => Ok(GroupId::ANY),
@@ -223,7 +226,7 @@ pub(super) fn group(value: &str) -> Result<GroupId, String> {
     }
 }
 
-/// `-1` is a mask of all ones, as `ovs-ofctl` has it.
+/// Parses a cookie with optional mask. `-1` is a mask of all ones, as in `ovs-ofctl`.
 fn cookie(value: &str, command: FlowCommand) -> Result<(u64, u64), String> {
     match value.split_once('/') {
         Some(_) if command == FlowCommand::Add => Err("a cookie without mask: an add only sets it".into()),

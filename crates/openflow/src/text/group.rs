@@ -1,4 +1,4 @@
-//! Groups: `group_id=1,type=select,bucket=weight:2,actions=output:1,bucket=actions=output:2`.
+//! Parses group-mods, such as `group_id=1,type=select,bucket=weight:2,actions=output:1,bucket=actions=output:2`.
 use super::action::List;
 use super::scan::{Item, Scanner};
 use super::{ParseError, check_length, field_value, flow, number};
@@ -6,24 +6,26 @@ use crate::model::group::{Bucket, BucketId, GroupId, GroupMod};
 use crate::model::property::Property;
 use std::ops::Range;
 
-/// Types by their number (`OFPGT_*`), as Open vSwitch writes them.
+/// Names of group types, indexed by their number (`OFPGT_*`), as in Open vSwitch.
 pub(super) const KINDS: [&str; 4] = ["all", "select", "indirect", "ff"];
 const SELECT: u8 = 1;
 const FAST_FAILOVER: u8 = 3;
-/// What stands before the buckets.
+/// Keys before the buckets.
 const SETTINGS: [&str; 4] = ["group_id", "type", "command_bucket_id", PROPERTY];
-/// A property of 1.5, of a group or of a bucket.
+/// Key of a 1.5 property of a group or bucket.
 const PROPERTY: &str = "property";
 
-/// Reads a group-mod that does `command` (such as [`GroupMod::ADD`]).
+/// Parses a group-mod with command `command` (such as [`GroupMod::ADD`]).
 ///
-/// First `group_id` (a number; `all` in deletes, which is what they delete if they name none), `type` (`all`, `select`, `indirect`, `ff`)
-/// and, where buckets are inserted or removed, `command_bucket_id` (a number, `first`, `last`, `all`). Then each bucket behind
-/// `bucket=`: `bucket_id`, `weight` (1 in select groups), `watch_port`, `watch_group`, and actions with or without `actions=`.
-/// Groups and buckets may have properties of 1.5: `property(TYPE,HEX)`.
+/// The settings come first: `group_id` (a number; in deletes also `all`, which is the default there), `type` (`all`,
+/// `select`, `indirect`, `ff`) and, for inserting and removing buckets, `command_bucket_id` (a number, `first`,
+/// `last`, `all`). Each bucket follows after `bucket=`: `bucket_id`, `weight` (default 1 in select groups, otherwise
+/// 0), `watch_port`, `watch_group`, and actions with or without `actions=`. Groups and buckets may have 1.5
+/// properties: `property(TYPE,HEX)`.
 ///
 /// # Errors
-/// What is wrong, and where.
+///
+/// The position of the first error, what was found there and what was expected.
 ///
 /// ```
 /// use weir_openflow::{model::group::GroupMod, text};
@@ -63,7 +65,7 @@ pub fn parse_group(text: &str, command: u16) -> Result<GroupMod, ParseError> {
     Ok(group)
 }
 
-/// Where each `bucket=` stands.
+/// Returns the byte range of each `bucket=` in the text.
 fn bucket_starts(text: &str) -> Vec<Range<usize>> {
     const KEY: &str = "bucket";
     let found = text.match_indices(KEY).filter(|(at, _)| {
@@ -73,7 +75,7 @@ fn bucket_starts(text: &str) -> Vec<Range<usize>> {
     found.map(|(at, _)| at..at + KEY.len() + 1).collect()
 }
 
-/// Reads what stands before the buckets; the keys found.
+/// Parses the settings before the buckets into `group`. Returns the keys found.
 fn read_head<'a>(head: &'a str, group: &mut GroupMod) -> Result<Vec<&'a str>, ParseError> {
     let mut scanner = Scanner::new(head, 0);
     let mut seen = Vec::new();
@@ -106,7 +108,7 @@ fn group_id(item: &Item<'_>, command: u16) -> Result<GroupId, ParseError> {
     number.ok_or_else(|| item.wrong(expected))
 }
 
-/// `(TYPE,HEXADECIMAL DIGITS)`.
+/// Parses `(TYPE,HEXADECIMAL DIGITS)`: a property.
 fn property(item: &Item<'_>) -> Result<Property, ParseError> {
     let expected = "a property's type and content, as in property(0xffff,00ff)";
     let (kind, data) = item.value(expected)?.split_once(',').ok_or_else(|| item.wrong(expected))?;
@@ -139,7 +141,8 @@ fn bucket_id(item: &Item<'_>, expected: &str) -> Result<BucketId, ParseError> {
     number.ok_or_else(|| item.wrong(expected))
 }
 
-/// Reads one bucket, which starts at `base` in the whole text.
+/// Parses one bucket. `base` is the offset of `text` in the whole text, `place` the bucket's default number, `kind`
+/// the type of the group.
 fn read_bucket(text: &str, base: usize, place: BucketId, kind: u8) -> Result<Bucket, ParseError> {
     let mut bucket = Bucket { weight: u16::from(kind == SELECT), ..Bucket::new(place, Vec::new()) };
     let mut list = List::default();
@@ -156,7 +159,7 @@ fn read_bucket(text: &str, base: usize, place: BucketId, kind: u8) -> Result<Buc
                 bucket.watch_group = flow::group(item.value("a group number")?).map_err(wrong)?;
             }
             PROPERTY => bucket.properties.push(property(&item)?),
-            // Goes on behind the word.
+            // Actions follow: continue after the key.
             "actions" | "action" if item.value.is_some() => {
                 scanner = Scanner::new(&text[item.value_at - base..], item.value_at);
             }

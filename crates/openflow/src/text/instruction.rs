@@ -1,4 +1,4 @@
-//! Instructions, from text: `set_field:4197->vlan_vid,output:2,goto_table:3`.
+//! Parses instructions, such as `set_field:4197->vlan_vid,output:2,goto_table:3`.
 use super::action::{List, experimenter, parse_actions};
 use super::scan::{Item, Scanner};
 use super::{ParseError, number};
@@ -17,8 +17,9 @@ pub(super) const NAMES: [&str; 8] = [
     "experimenter_instruction",
 ];
 
-/// Parses actions and instructions as a flow entry lists them. Actions that stand alone are the apply-actions instruction;
-/// the instructions come back in the order in which they are executed (OpenFlow 1.3.5, 5.9).
+/// Parses the actions and instructions of a flow entry. Actions outside an instruction become one apply-actions.
+/// Returns the instructions in the order of their execution (OpenFlow 1.3.5, 5.9). `base` is the offset of `text` in
+/// the whole text.
 pub(super) fn parse_instructions(text: &str, base: usize) -> Result<Vec<Instruction>, ParseError> {
     let mut scanner = Scanner::new(text, base);
     let (mut list, mut instructions) = (List::default(), Vec::new());
@@ -44,8 +45,8 @@ pub(super) fn parse_instructions(text: &str, base: usize) -> Result<Vec<Instruct
     Ok(instructions)
 }
 
-/// Takes a meter in front of the actions and metadata behind them out of them: they mean the same as the instructions,
-/// which is how they are written.
+/// Turns a meter action at the start of the apply-actions, and a write-metadata action at its end, into instructions.
+/// Their effect is the same, and in this form they are printed.
 fn take_out(instructions: &mut Vec<Instruction>) {
     let has_meter = instructions.iter().any(|one| matches!(one, Instruction::Meter(_)));
     let has_metadata = instructions.iter().any(|one| matches!(one, Instruction::WriteMetadata { .. }));
@@ -69,7 +70,8 @@ fn take_out(instructions: &mut Vec<Instruction>) {
     instructions.extend(taken);
 }
 
-/// Whether an entry cannot have both instructions: it may have several of experimenters, and one of each other kind.
+/// Returns true if a flow entry cannot have both instructions: only experimenter instructions may occur several
+/// times.
 fn exclude_each_other(old: &Instruction, new: &Instruction) -> bool {
     !matches!(new, Instruction::Experimenter { .. }) && old.execution_order() == new.execution_order()
 }
@@ -101,7 +103,7 @@ fn instruction(item: &Item<'_>) -> Result<Option<Instruction>, ParseError> {
     }))
 }
 
-/// `VALUE/MASK`, or a value of which all bits are written.
+/// Parses `VALUE/MASK`, or a value alone, which stands for a mask of all ones.
 pub(super) fn metadata(item: &Item<'_>) -> Result<(u64, u64), ParseError> {
     let wrong = |expected: String| item.wrong(expected);
     let value = item.value("metadata as value/mask")?;
@@ -110,7 +112,7 @@ pub(super) fn metadata(item: &Item<'_>) -> Result<(u64, u64), ParseError> {
     Ok((number::u64(value).map_err(wrong)?, mask))
 }
 
-/// `flags=0x1,packet_count=100`: in the parentheses of a trigger.
+/// Parses the content of a trigger's parentheses, `flags=0x1,packet_count=100`.
 fn trigger(item: &Item<'_>) -> Result<Instruction, ParseError> {
     let (mut flags, mut thresholds) = (0, Stats::default());
     let mut scanner = Scanner::new(item.value("flags and thresholds")?, item.value_at);
@@ -134,7 +136,7 @@ fn trigger(item: &Item<'_>) -> Result<Instruction, ParseError> {
 /// Keys of a trigger.
 const THRESHOLDS: [&str; 7] = ["flags", "duration", "idle_time", "flow_count", "packet_count", "byte_count", "stat"];
 
-/// `1.500000000s`: seconds, and nanoseconds in nine digits.
+/// Parses `1.500000000s`: seconds, and nanoseconds as nine digits.
 fn seconds(text: &str) -> Result<(u32, u32), String> {
     let parts = text.strip_suffix('s').and_then(|text| text.split_once('.'));
     let parts = parts.filter(|(_, nanoseconds)| nanoseconds.len() >= 9);
@@ -142,7 +144,7 @@ fn seconds(text: &str) -> Result<(u32, u32), String> {
     numbers.ok_or_else(|| "seconds with nine digits behind the point, as in 1.500000000s".into())
 }
 
-/// `CLASS:NUMBER=HEX`: a statistic that weir does not know.
+/// Parses `CLASS:NUMBER=HEX`: a statistic that weir does not know.
 fn statistic(text: &str) -> Result<RawStat, String> {
     let parts = || {
         let (head, payload) = text.split_once('=')?;
@@ -153,7 +155,7 @@ fn statistic(text: &str) -> Result<RawStat, String> {
     parts().ok_or_else(|| "a class, a number and bytes, as in stat:0x7001:3=00ff".into())
 }
 
-/// The actions in an instruction's parentheses.
+/// Parses the actions in an instruction's parentheses.
 fn nested(item: &Item<'_>) -> Result<Vec<Action>, ParseError> {
     parse_actions(item.value.unwrap_or_default(), item.value_at)
 }

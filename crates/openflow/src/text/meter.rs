@@ -1,4 +1,4 @@
-//! Meters, from text: `meter=1,kbps,burst,bands=type=drop,rate=1000,burst_size=100`.
+//! Parses meter-mods, such as `meter=1,kbps,burst,bands=type=drop,rate=1000,burst_size=100`.
 use super::scan::{Item, Scanner};
 use super::{ParseError, check_length, number};
 use crate::model::MeterId;
@@ -9,15 +9,17 @@ const SETTINGS: [&str; 6] = ["meter", "kbps", "pktps", "burst", "stats", "bands"
 /// Keys of a band.
 const BAND: [&str; 4] = ["type", "rate", "burst_size", "prec_level"];
 
-/// Reads a meter-mod that does `command` (`OFPMC_*`) in `ovs-ofctl`'s form.
+/// Parses a meter-mod with command `command` (`OFPMC_*`) in the syntax of `ovs-ofctl`.
 ///
-/// `meter=` names it: a number, `controller`, `slowpath`, in deletes also `all`. Then the flags `kbps` or `pktps`
-/// (kbit/s if neither), `burst`, `stats`. `bands=` is last and lists bands, or none, each beginning with `type=drop` or
-/// `type=dscp_remark`; `rate=` is in kbit/s or packets/s, `burst_size=` (which sets the flag `burst`) in kbit or
-/// packets, `prec_level=` (1) in steps. Deletes have only a number.
+/// `meter=` names the meter: a number, `controller`, `slowpath`, or in deletes `all` (the default there). The flags
+/// are `kbps` or `pktps` (kbit/s if neither is given), `burst` and `stats`. `bands=` comes last, with a list of
+/// bands, which may be empty. Each band starts with `type=drop` or `type=dscp_remark`. `rate=` is in kbit/s or
+/// packets/s, `burst_size=` (which sets the flag `burst`) in kbit or packets, `prec_level=` (default 1) in drop
+/// precedence levels. Deletes have only a number.
 ///
 /// # Errors
-/// What is wrong, and where.
+///
+/// The position of the first error, what was found there and what was expected.
 ///
 /// ```
 /// use weir_openflow::{model::meter::command, text};
@@ -40,10 +42,11 @@ pub fn parse_meter(text: &str, command: u16) -> Result<MeterMod, ParseError> {
     reader.finish(text)
 }
 
-/// Reads which meter a request is about: `meter=1`, `1`, `controller`, or nothing for all.
+/// Parses the meter that a request is about: `meter=1`, `1`, `controller`, or an empty text for all meters.
 ///
 /// # Errors
-/// What is wrong, and where.
+///
+/// The text, and what was expected.
 pub fn parse_meter_id(text: &str) -> Result<MeterId, ParseError> {
     let trimmed = text.trim();
     match trimmed.strip_prefix("meter=").unwrap_or(trimmed) {
@@ -75,9 +78,9 @@ struct Reader {
     bands: Vec<BandText>,
 }
 
-/// A band as far as it has been read.
+/// A band being parsed.
 struct BandText {
-    /// Bytes from the text's start to it.
+    /// Offset of the band in the text, in bytes.
     at: usize,
     kind: BandKind,
     rate: Option<u32>,
@@ -112,7 +115,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads the bands, which are all that stands behind `bands=`.
+    /// Parses the bands, which extend from `bands=` to the end of the text.
     fn bands(&mut self, bands: &Item<'_>, rest: &str) -> Result<(), ParseError> {
         if self.command == command::DELETE {
             return Err(ParseError::new(bands.at, bands.key, "only a meter's number: deletes have no bands"));
@@ -167,7 +170,7 @@ impl BandText {
     fn finish(self, flags: u16) -> Result<Band, ParseError> {
         let missing = |what: &str| ParseError::new(self.at, "type", format!("a band with {what}"));
         let rate = self.rate.ok_or_else(|| missing("rate="))?;
-        // The flag holds for all bands.
+        // The flag applies to all bands.
         let burst_size = match self.burst_size {
             None if flags & flags::BURST != 0 => return Err(missing("burst_size=, since the meter has bursts")),
             burst_size => burst_size.unwrap_or(0),

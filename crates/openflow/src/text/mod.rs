@@ -1,10 +1,10 @@
-//! The text that people write and read: flow entries, matches and actions like `ovs-ofctl`'s, in both directions, and
-//! messages like `ovs-ofctl ofp-print`'s.
+//! Parses and prints the text syntax of `ovs-ofctl`: flow entries, matches, actions, groups and meters in both
+//! directions, and whole messages as `ovs-ofctl ofp-print` shows them.
 //!
-//! Where Open vSwitch has a spelling, it is used, and tests compare with it. What it lacks has a spelling of its own:
-//! `push_pbb`, `pop_pbb`, `copy_ttl_in`, `copy_ttl_out`, `experimenter(NUMBER,HEX)`, and `raw_CLASS_NUMBER=HEX` for
-//! fields that weir does not know, `stat_trigger(...)`, and `property(TYPE,HEX)` for properties of groups and buckets.
-//! Port numbers are OpenFlow 1.3's: 65534 is an ordinary port, the local one is `local`.
+//! Spellings are Open vSwitch's, and tests compare with it. Where Open vSwitch has none, weir has its own:
+//! `push_pbb`, `pop_pbb`, `copy_ttl_in`, `copy_ttl_out`, `experimenter(NUMBER,HEX)`, `raw_CLASS_NUMBER=HEX` for
+//! fields that weir does not know, `stat_trigger(...)`, and `property(TYPE,HEX)` for properties of groups and
+//! buckets. Port numbers are those of OpenFlow 1.3: 65534 is an ordinary port, and the local port is `local`.
 mod action;
 mod action_text;
 mod encap;
@@ -35,13 +35,14 @@ pub use print::{Detail, print_bytes, print_message};
 
 use crate::model::{Action, Instruction, Match, Version};
 
-/// Longest text that is read, in bytes: twice what the longest message needs.
+/// Maximum length in bytes of a text to parse: twice what the longest message needs.
 pub const MAX_TEXT: usize = 1 << 20;
 
-/// Reads a match, such as `tcp,in_port=1,nw_dst=10.0.0.0/8,tp_dst=80`.
+/// Parses a match, such as `tcp,in_port=1,nw_dst=10.0.0.0/8,tp_dst=80`.
 ///
 /// # Errors
-/// What is wrong, and where.
+///
+/// The position of the first error, what was found there and what was expected.
 pub fn parse_match(text: &str) -> Result<Match, ParseError> {
     check_length(text)?;
     let mut scanner = scan::Scanner::new(text, 0);
@@ -52,36 +53,39 @@ pub fn parse_match(text: &str) -> Result<Match, ParseError> {
     matching::build(&items)
 }
 
-/// Writes a match in the order and spelling of `ovs-ofctl`; empty if it matches everything.
+/// Prints a match in the order and spelling of `ovs-ofctl`; returns an empty text for a match of every packet.
 pub fn format_match(matching: &Match) -> String {
     match_text::write(matching, Version::V13)
 }
 
-/// Reads actions, such as `push_vlan:0x8100,set_field:4197->vlan_vid,output:2`; `drop` is none.
+/// Parses an action list, such as `push_vlan:0x8100,set_field:4197->vlan_vid,output:2`; `drop` is the empty list.
 ///
 /// # Errors
-/// What is wrong, and where.
+///
+/// The position of the first error, what was found there and what was expected.
 pub fn parse_actions(text: &str) -> Result<Vec<Action>, ParseError> {
     check_length(text)?;
     action::parse_actions(text, 0)
 }
 
-/// Writes actions; `drop` if there are none. `version` decides between spellings: 1.0's `strip_vlan` is 1.3's `pop_vlan`.
+/// Prints an action list; `drop` if it is empty. `version` selects spellings: `strip_vlan` in 1.0 is `pop_vlan` in
+/// 1.3.
 pub fn format_actions(actions: &[Action], version: Version) -> String {
     action_text::write_actions(actions, version)
 }
 
-/// Reads actions and instructions, such as `output:2,goto_table:3`. Actions alone are one apply-actions; the instructions
-/// come in the order of their execution.
+/// Parses actions and instructions, such as `output:2,goto_table:3`. Actions outside an instruction become one
+/// apply-actions. Returns the instructions in the order of their execution.
 ///
 /// # Errors
-/// What is wrong, and where.
+///
+/// The position of the first error, what was found there and what was expected.
 pub fn parse_instructions(text: &str) -> Result<Vec<Instruction>, ParseError> {
     check_length(text)?;
     instruction::parse_instructions(text, 0)
 }
 
-/// Writes instructions in the order of their execution; `drop` if they do nothing.
+/// Prints instructions in the order of their execution; `drop` if they do nothing.
 pub fn format_instructions(instructions: &[Instruction], version: Version) -> String {
     action_text::write_instructions(instructions, version)
 }

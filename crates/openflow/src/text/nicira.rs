@@ -1,4 +1,4 @@
-//! Nicira's actions as text, in the spelling of `ovs-ofctl`: from text in [`super::nicira_parse`], to text here.
+//! Prints Nicira's actions in the spelling of `ovs-ofctl`. [`super::nicira_parse`] parses them.
 use super::action_text;
 use crate::model::action::NO_BUFFER;
 use crate::model::nicira::{
@@ -8,7 +8,7 @@ use crate::model::{PortNo, Subfield, Version};
 use crate::nicira::nxm;
 use weir_packet::Field;
 
-/// The hashes, by their names.
+/// Names of the fields that a hash covers.
 pub(super) const HASHES: [(&str, HashFields); 7] = [
     ("eth_src", HashFields::EthSrc),
     ("symmetric_l4", HashFields::SymmetricL4),
@@ -19,7 +19,7 @@ pub(super) const HASHES: [(&str, HashFields); 7] = [
     ("symmetric_l3", HashFields::SymmetricL3),
 ];
 
-/// Multipath's algorithms, by their names.
+/// Names of multipath's algorithms.
 pub(super) const ALGORITHMS: [(&str, MultipathAlgorithm); 4] = [
     ("modulo_n", MultipathAlgorithm::ModuloN),
     ("hash_threshold", MultipathAlgorithm::HashThreshold),
@@ -27,20 +27,20 @@ pub(super) const ALGORITHMS: [(&str, MultipathAlgorithm); 4] = [
     ("iter_hash", MultipathAlgorithm::IterHash),
 ];
 
-/// Reasons of packet-ins, by their numbers.
+/// Names of packet-in reasons, indexed by number.
 pub(super) const REASONS: [&str; 6] = ["no_match", "action", "invalid_ttl", "action_set", "group", "packet_out"];
 
-/// `learn`'s flags, by their names.
+/// Names of the flags of `learn`.
 pub(super) const LEARN_FLAGS: [(&str, u16); 2] = [("send_flow_rem", 1), ("delete_learned", 2)];
 
-/// What a learned entry has if its text does not say otherwise.
+/// Default priority of a learned flow entry.
 pub(super) const LEARN_PRIORITY: u16 = 0x8000;
 
 fn name_of<T: PartialEq + Copy>(names: &[(&'static str, T)], value: T) -> &'static str {
     names.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
 }
 
-/// A field's name in an action: `NXM_NX_REG0`, `OXM_OF_METADATA`, ...
+/// Returns the name of a field in an action: `NXM_NX_REG0`, `OXM_OF_METADATA`, ...
 pub(super) fn field_name(field: Field) -> String {
     let own = nxm::all().find(|nxm| nxm.field == field && field != Field::IpDscp);
     let upper = || field.name().to_ascii_uppercase();
@@ -53,8 +53,8 @@ pub(super) fn field_name(field: Field) -> String {
     }
 }
 
-/// The bits that a name alone means: a port's 16 unless it is the one of 32, and a VLAN id's without the one that says that
-/// there is one (as in Open vSwitch).
+/// Returns the number of bits that a field name without range stands for, as in Open vSwitch: 16 for the port (unless
+/// the name is that of the 32-bit port field), and 12 for the VLAN id, without its present bit.
 pub(super) fn all_bits(field: Field, is_wide_port: bool) -> u16 {
     match field {
         Field::InPort if !is_wide_port => 16,
@@ -63,9 +63,9 @@ pub(super) fn all_bits(field: Field, is_wide_port: bool) -> u16 {
     }
 }
 
-/// `NXM_NX_REG0[0..15]`; `NXM_NX_REG0[]` for all of a field.
+/// Prints bits of a field: `NXM_NX_REG0[0..15]`, or `NXM_NX_REG0[]` for the whole field.
 pub(super) fn part(part: Subfield) -> String {
-    // The port of 32 bits has another name than that of 16.
+    // The 32-bit port field has another name than the 16-bit one.
     let is_wide_port = part.field == Field::InPort && part.offset.saturating_add(part.bits) > 16;
     let name = if is_wide_port { "OXM_OF_IN_PORT".into() } else { field_name(part.field) };
     let all = all_bits(part.field, is_wide_port);
@@ -76,12 +76,12 @@ pub(super) fn part(part: Subfield) -> String {
     }
 }
 
-/// Bytes as `note` and `userdata` have them: `01.02`.
+/// Prints bytes in the form of `note` and `userdata`: `01.02`.
 pub(super) fn dotted(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(".")
 }
 
-/// Writes an action.
+/// Prints an action.
 pub(super) fn write(action: &NxAction, version: Version) -> String {
     match action {
         NxAction::Resubmit { port, table: None } => format!("resubmit:{port}"),
@@ -115,7 +115,7 @@ pub(super) fn write(action: &NxAction, version: Version) -> String {
     }
 }
 
-/// Zero has no base.
+/// Prints a hexadecimal number with `0x`; zero without.
 fn hex(value: u128) -> String {
     if value == 0 { "0".into() } else { format!("{value:#x}") }
 }
@@ -151,7 +151,8 @@ fn bundle_text(bundle: &Bundle) -> String {
     }
 }
 
-/// Without anything special it would read as an output to the controller: `id=0` tells them apart.
+/// Prints `controller(...)`. Without parameters it would be parsed as an output to the controller, so `id=0` is then
+/// added.
 fn controller_text(controller: &ControllerAction) -> String {
     let reason = REASONS
         .get(usize::from(controller.reason))

@@ -1,4 +1,4 @@
-//! Nicira's actions, from text: the spelling of `ovs-ofctl`.
+//! Parses Nicira's actions in the spelling of `ovs-ofctl`.
 use super::action::parse_actions;
 use super::nicira::{ALGORITHMS, HASHES, LEARN_FLAGS, LEARN_PRIORITY, REASONS, all_bits, field_name};
 use super::scan::{Item, Scanner};
@@ -10,7 +10,7 @@ use crate::model::nicira::{
 use crate::model::{Action, PortNo, Subfield, TableId};
 use weir_packet::Field;
 
-/// Names of the actions that are read here and nowhere else.
+/// Names of the actions that only this module parses.
 pub(super) const NAMES: [&str; 16] = [
     "resubmit",
     "load",
@@ -30,10 +30,10 @@ pub(super) const NAMES: [&str; 16] = [
     "clone",
 ];
 
-/// `check_pkt_larger(200)->reg0[0]`.
+/// Key of `check_pkt_larger(200)->reg0[0]`.
 const CHECK: &str = "check_pkt_larger";
 
-/// Reads an action of Nicira's; none if it has another's name.
+/// Parses a Nicira action; returns `None` if the key is not the name of one.
 pub(super) fn parse(item: &Item<'_>) -> Result<Option<Action>, ParseError> {
     let wrong = |expected: String| item.wrong(expected);
     let nx = match item.key {
@@ -78,13 +78,13 @@ fn alone(item: &Item<'_>, action: NxAction) -> Result<NxAction, ParseError> {
     item.alone().map(|()| action)
 }
 
-/// `SOURCE->DESTINATION`.
+/// Splits a text `SOURCE->DESTINATION` at the arrow.
 fn arrow<'a>(item: &Item<'a>) -> Result<(&'a str, &'a str), ParseError> {
     let expected = "what to write and where, as in 5->NXM_NX_REG0[0..15]";
     item.value(expected)?.split_once("->").ok_or_else(|| item.wrong(expected))
 }
 
-/// Reads bits of a field: `NXM_NX_REG0[0..15]`, `reg0[3]`, `reg0[]` or `reg0`.
+/// Parses bits of a field: `NXM_NX_REG0[0..15]`, `reg0[3]`, `reg0[]` or `reg0`.
 pub(super) fn part(text: &str) -> Result<Subfield, String> {
     let (name, bits) = match text.split_once('[') {
         Some((name, bits)) => (name, bits.strip_suffix(']').ok_or("a field such as NXM_NX_REG0[0..15]")?),
@@ -92,7 +92,7 @@ pub(super) fn part(text: &str) -> Result<Subfield, String> {
     };
     let field = field(name).ok_or_else(|| format!("a field that weir knows; `{name}` is none"))?;
     let all = all_bits(field, is_wide_port(name));
-    // A name alone means fewer bits of some fields than they have.
+    // For some fields, a name without range stands for fewer bits than the field has.
     let most = if field == Field::InPort { all } else { Subfield::all(field).bits };
     let bit = |text: &str| number::parse(text, u128::from(most - 1)).map(|bit| u16::try_from(bit).unwrap_or(most));
     let (first, last) = match bits.split_once("..") {
@@ -110,10 +110,10 @@ fn is_wide_port(name: &str) -> bool {
     name.eq_ignore_ascii_case("OXM_OF_IN_PORT") || name == "in_port_oxm"
 }
 
-/// A field by its name in actions, or by any other.
+/// Returns the field with a name as in actions, or with any other name of the field.
 fn field(name: &str) -> Option<Field> {
     let wire = || Field::ALL.into_iter().find(|field| field_name(*field).eq_ignore_ascii_case(name));
-    // Names of the standard's own class, which most fields print under Nicira's.
+    // Names in the class of the standard; most fields are printed with their Nicira name.
     let standard = || name.to_ascii_lowercase().strip_prefix("oxm_of_").and_then(field_value::named);
     if is_wide_port(name) { Some(Field::InPort) } else { field_value::named(name).or_else(wire).or_else(standard) }
 }
@@ -141,7 +141,8 @@ fn load(item: &Item<'_>) -> Result<NxAction, ParseError> {
     Ok(NxAction::Load { dst, value: u64::try_from(value).unwrap_or(u64::MAX) })
 }
 
-/// Pairs of hexadecimal digits with dots between them, or without. As on the wire, a note has six bytes, fourteen, ...
+/// Parses pairs of hexadecimal digits, with or without dots between them. Pads with zeros to the length of a note on
+/// the wire: 6, 14, 22, ... bytes.
 fn note(text: &str) -> Result<Vec<u8>, String> {
     let mut bytes = number::hex_bytes(&text.replace('.', ""))?;
     let length = (bytes.len().saturating_sub(6)).next_multiple_of(8) + 6;
@@ -149,7 +150,7 @@ fn note(text: &str) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The values in parentheses, and those with names.
+/// Splits the values in parentheses.
 fn values<'a>(item: &Item<'a>) -> Result<Vec<Item<'a>>, ParseError> {
     let mut scanner = Scanner::new(item.value.unwrap_or_default(), item.value_at);
     let mut items = Vec::new();
@@ -232,7 +233,7 @@ fn clone(item: &Item<'_>) -> Result<NxAction, ParseError> {
         ')' => (depth.saturating_sub(1), most),
         _ => (depth, most),
     });
-    // Each clone has parentheses; other actions have them too, but nobody nests those so deep.
+    // Each clone has parentheses. Other actions have them, too, but do not nest this deep in practice.
     if deepest.1 >= MAX_CLONES {
         return Err(item.wrong(format!("at most {MAX_CLONES} parentheses inside each other")));
     }
@@ -246,7 +247,8 @@ fn check_larger(item: &Item<'_>) -> Result<NxAction, ParseError> {
     Ok(NxAction::CheckLarger { length: number::u16(length).map_err(|expected| item.wrong(expected))?, dst })
 }
 
-/// What stands in the parentheses of `controller(...)`: none if an ordinary output says it.
+/// Parses the content of the parentheses of `controller(...)`; returns `None` if an ordinary output to the controller
+/// expresses it.
 pub(super) fn controller(item: &Item<'_>) -> Result<Option<Action>, ParseError> {
     let mut action = ControllerAction::new(NO_BUFFER);
     let mut is_special = false;
@@ -273,7 +275,7 @@ pub(super) fn controller(item: &Item<'_>) -> Result<Option<Action>, ParseError> 
     Ok(is_special.then(|| NxAction::Controller(action).into_action()))
 }
 
-/// `output(port=1,max_len=100)`.
+/// Parses an output with a length limit, `output(port=1,max_len=100)`.
 pub(super) fn output_trunc(item: &Item<'_>) -> Result<Action, ParseError> {
     let expected = "a port and a length, as in output(port=1,max_len=100)";
     let (mut port, mut length) = (None, None);
@@ -323,7 +325,8 @@ fn learn(item: &Item<'_>) -> Result<Learn, ParseError> {
     Ok(learn)
 }
 
-/// A part of a learned entry: `FIELD`, `FIELD=FIELD`, `FIELD=VALUE`, `load:SOURCE->FIELD`, `output:FIELD`.
+/// Parses a part of a learned flow entry: `FIELD`, `FIELD=FIELD`, `FIELD=VALUE`, `load:SOURCE->FIELD`,
+/// `output:FIELD`.
 fn spec(item: &Item<'_>) -> Result<LearnSpec, ParseError> {
     let wrong = |expected: String| item.wrong(expected);
     match item.key {
@@ -344,7 +347,7 @@ fn spec(item: &Item<'_>) -> Result<LearnSpec, ParseError> {
     }
 }
 
-/// A field of as many bits, or a value.
+/// Parses the source of a part: a field of the same width as `dst`, or a value.
 fn source(text: &str, dst: Subfield) -> Result<LearnSrc, String> {
     if let Ok(src) = part(text) {
         let same = src.bits == dst.bits;

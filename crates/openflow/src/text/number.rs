@@ -1,6 +1,6 @@
-//! Numbers: decimal, or hexadecimal behind `0x`.
+//! Parses numbers, decimal or hexadecimal with `0x`, and bytes.
 
-/// Reads a number of at most `max`; the error says what was expected.
+/// Parses a number of at most `max`. The error says what was expected.
 pub(super) fn parse(text: &str, max: u128) -> Result<u128, String> {
     let expected = || match max {
         0..=0xffff => format!("a number from 0 to {max}, decimal or hexadecimal as 0x1f"),
@@ -19,7 +19,7 @@ pub(super) fn parse(text: &str, max: u128) -> Result<u128, String> {
     u128::from_str_radix(digits, radix).ok().filter(|value| *value <= max).ok_or_else(expected)
 }
 
-/// Declares a reader for each unsigned type.
+/// Defines a parser for each unsigned type.
 macro_rules! readers {
     ($($name:ident),*) => { $(
         pub(super) fn $name(text: &str) -> Result<$name, String> {
@@ -29,7 +29,7 @@ macro_rules! readers {
 }
 readers!(u8, u16, u32, u64);
 
-/// Reads bytes written as pairs of hexadecimal digits.
+/// Parses bytes written as pairs of hexadecimal digits.
 pub(super) fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
     let expected = "pairs of hexadecimal digits";
     if !text.len().is_multiple_of(2) || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {

@@ -1,23 +1,23 @@
-//! Fields weir does not know, as text: `raw_0x0001_37=00000005`, a mask behind the value in the same digits and `/m` behind
-//! the number (`raw_0x0001_37/m=...`).
+//! Parses and prints fields that weir does not know: `raw_0x0001_37=00000005`. With a mask, `/m` follows the field
+//! number and the mask's digits follow the value's (`raw_0x0001_37/m=...`).
 use super::{ParseError, number};
 use crate::model::matching::RawField;
 use std::fmt::Write as _;
 
-/// What the name of such a field starts with.
+/// Prefix of the names of such fields.
 const PREFIX: &str = "raw_";
 
 pub(super) fn is_name(key: &str) -> bool {
     key.starts_with(PREFIX)
 }
 
-/// The field's name.
+/// Returns the name of the field.
 pub(super) fn name(field: &RawField) -> String {
     let mask = if field.has_mask { "/m" } else { "" };
     format!("{PREFIX}{:#06x}_{}{mask}", field.class, field.number)
 }
 
-/// Bytes as hexadecimal digits.
+/// Prints bytes as hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -25,7 +25,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Reads a field from its name and its payload.
+/// Parses a field from its name and its payload. `at` and `payload_at` are their offsets in the whole text.
 pub(super) fn parse(name: &str, at: usize, payload: &str, payload_at: usize) -> Result<RawField, ParseError> {
     let parts = || {
         let numbers = name.strip_prefix(PREFIX)?;

@@ -1,30 +1,30 @@
-//! Cuts a text into items: `key`, `key=value`, `key:value` or `key(value)`, separated by commas and white space.
+//! Splits a text into items: `key`, `key=value`, `key:value` or `key(value)`, separated by commas and white space.
 use super::ParseError;
 
-/// One item of a list.
+/// An item of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Item<'a> {
     pub(super) key: &'a str,
-    /// Bytes from the text's start to the key.
+    /// Offset of the key in the whole text, in bytes.
     pub(super) at: usize,
-    /// What stands behind `=` or `:` or in parentheses; none for a word alone.
+    /// Text after `=` or `:` or in parentheses; `None` for a key alone.
     pub(super) value: Option<&'a str>,
-    /// Bytes from the text's start to the value, or to where it should be.
+    /// Offset of the value in the whole text, in bytes; without a value, the offset after the key.
     pub(super) value_at: usize,
 }
 
 impl<'a> Item<'a> {
-    /// The value, which must be there.
+    /// Returns the value; fails if it is missing or empty.
     pub(super) fn value(&self, expected: &str) -> Result<&'a str, ParseError> {
         self.value.filter(|value| !value.is_empty()).ok_or_else(|| ParseError::new(self.value_at, "", expected))
     }
 
-    /// Says that the value is wrong.
+    /// Returns the error that the value is wrong.
     pub(super) fn wrong(&self, expected: impl Into<String>) -> ParseError {
         ParseError::new(self.value_at, self.value.unwrap_or_default(), expected)
     }
 
-    /// Refuses a value.
+    /// Fails if the item has a value.
     pub(super) fn alone(&self) -> Result<(), ParseError> {
         match self.value {
             None | Some("") => Ok(()),
@@ -33,7 +33,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// Walks over a list. `base` is where `text` starts in the whole text, for positions.
+/// Iterator over the items of a list. `base` is the offset of `text` in the whole text.
 pub(super) struct Scanner<'a> {
     text: &'a str,
     at: usize,
@@ -45,12 +45,12 @@ impl<'a> Scanner<'a> {
         Scanner { text, at: 0, base }
     }
 
-    /// All that follows the last item's key and the separator behind it.
+    /// Returns the text after the key and separator of the last item.
     pub(super) fn rest_behind(&self, item: &Item<'_>) -> &'a str {
         &self.text[item.value_at - self.base..]
     }
 
-    /// The next item.
+    /// Returns the next item; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<Item<'a>>, ParseError> {
         let rest = self.text[self.at..].trim_start_matches(is_separator);
         self.at = self.text.len() - rest.len();
@@ -69,7 +69,7 @@ impl<'a> Scanner<'a> {
                 let close = closing(tail).ok_or_else(|| {
                     ParseError::new(self.base + at + key_len, tail, "a `)` for every `(` that is opened")
                 })?;
-                // `check_pkt_larger(200)->reg0[0]`: what comes behind the parentheses belongs to them.
+                // In `check_pkt_larger(200)->reg0[0]`, the text after the parentheses is part of the value.
                 let end = close + 1;
                 if tail[end..].starts_with("->") {
                     let len = value_len(&tail[end..]);
@@ -89,7 +89,7 @@ fn is_separator(c: char) -> bool {
     matches!(c, ',' | ' ' | '\t' | '\r' | '\n')
 }
 
-/// Length of a value: to the next separator outside parentheses.
+/// Returns the length of a value: up to the next separator outside parentheses.
 fn value_len(text: &str) -> usize {
     let mut depth = 0_usize;
     let end = text.char_indices().find(|(_, c)| {
@@ -103,7 +103,7 @@ fn value_len(text: &str) -> usize {
     end.map_or(text.len(), |(at, _)| at)
 }
 
-/// Where the parenthesis that `text` starts with is closed.
+/// Returns the offset of the parenthesis that closes the one at the start of `text`.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
