@@ -1,4 +1,4 @@
-//! Actions and instructions, to text: the spelling of `ovs-ofctl`.
+//! Prints actions and instructions in the spelling of `ovs-ofctl`.
 use super::{encap, field_value, nicira, raw};
 use crate::model::stats::Stats;
 use crate::model::{Action, Instruction, NxAction, PortNo, Version};
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use weir_packet::{Field, MacAddr};
 
-/// Writes a list of actions; `drop` if it is empty.
+/// Prints an action list; `drop` if it is empty.
 pub(super) fn write_actions(actions: &[Action], version: Version) -> String {
     if actions.is_empty() {
         return "drop".into();
@@ -15,7 +15,7 @@ pub(super) fn write_actions(actions: &[Action], version: Version) -> String {
     texts.join(",")
 }
 
-/// Writes instructions in the order in which they are executed; `drop` if they do nothing.
+/// Prints instructions in the order of their execution; `drop` if they do nothing.
 pub(super) fn write_instructions(instructions: &[Instruction], version: Version) -> String {
     let mut ordered: Vec<&Instruction> = instructions.iter().collect();
     ordered.sort_by_key(|instruction| instruction.execution_order());
@@ -29,8 +29,8 @@ pub(super) fn write_instructions(instructions: &[Instruction], version: Version)
     if texts.is_empty() { "drop".into() } else { texts.join(",") }
 }
 
-/// Whether actions that stand alone would be read as something else: `meter` and `write_metadata` are then
-/// instructions, which come before and behind all actions, each once.
+/// Returns true if the actions, printed without `apply_actions(...)`, would be parsed as something else: outside an
+/// action list, `meter` and `write_metadata` are instructions, which run before and after all actions, each once.
 fn reads_otherwise(actions: &[Action], instructions: &[Instruction]) -> bool {
     let has_meter = instructions.iter().any(|one| matches!(one, Instruction::Meter(_)));
     let has_metadata = instructions.iter().any(|one| matches!(one, Instruction::WriteMetadata { .. }));
@@ -57,7 +57,7 @@ fn write_instruction(instruction: &Instruction, version: Version) -> Option<Stri
     })
 }
 
-/// `stat_trigger(flags=0x1,packet_count=100)`: a form of weir's own, since no tool has one.
+/// Prints `stat_trigger(flags=0x1,packet_count=100)`, weir's own syntax, because no tool has one.
 fn stat_trigger(flags: u32, thresholds: &Stats) -> String {
     let mut text = format!("stat_trigger(flags={flags:#x}");
     let time = |name, time: Option<(u32, u32)>| time.map(|(sec, nsec)| format!(",{name}={sec}.{nsec:09}s"));
@@ -76,7 +76,7 @@ fn stat_trigger(flags: u32, thresholds: &Stats) -> String {
     text + ")"
 }
 
-/// Writes one action.
+/// Prints one action.
 #[expect(clippy::cast_possible_truncation, reason = "an Ethernet address has 48 bits")]
 fn write_action(action: &Action, version: Version) -> String {
     match action {
@@ -133,7 +133,8 @@ fn write_action(action: &Action, version: Version) -> String {
     }
 }
 
-/// A reserved port is its name alone. `ANY` is no port that anything goes to: it keeps the word in front.
+/// Prints an output to a port. A reserved port is printed as its name alone. `ANY` is not a port to output to, so it
+/// keeps the prefix `output:`.
 fn output_text(port: PortNo) -> String {
     match port {
         PortNo::ANY => "output:ANY".into(),

@@ -1,17 +1,17 @@
-//! Matches, to text: the order and spelling of `ovs-ofctl`.
+//! Prints matches in the order and spelling of `ovs-ofctl`.
 use super::{field_value, matching, raw};
 use crate::model::{Match, MatchField, Version};
 use std::fmt::Write as _;
 use weir_packet::Field;
 use weir_packet::field::VLAN_PRESENT;
 
-/// A match while it is written: the fields not yet written, and the text.
+/// A match being printed: the fields not printed yet, and the text.
 struct Writer<'a> {
     left: Vec<&'a MatchField>,
     text: String,
 }
 
-/// Writes a match, fields separated by commas; empty if it matches everything.
+/// Prints a match, with commas between fields; returns an empty text for a match of every packet.
 pub(super) fn write(matching: &Match, version: Version) -> String {
     let mut writer = Writer { left: matching.fields.iter().collect(), text: String::new() };
     let arp = protocol(matching).is_some_and(|(name, _)| name.ends_with("arp"));
@@ -44,12 +44,12 @@ pub(super) fn write(matching: &Match, version: Version) -> String {
     writer.text
 }
 
-/// The word for the protocol, and how many of `eth_type` and `ip_proto` it stands for.
+/// Returns the word for the matched protocol, and how many of the fields `eth_type` and `ip_proto` it stands for.
 fn protocol(matching: &Match) -> Option<(&'static str, usize)> {
     let exact = |field| matching.get(field).filter(|(_, mask)| *mask == Field::all_ones(field)).map(|(value, _)| value);
     let eth = exact(Field::EthType)?;
     let proto = exact(Field::IpProto);
-    // PBB has no word in ovs-ofctl; `ipv4` is another word for `ip`.
+    // `ovs-ofctl` has no word for PBB; `ipv4` is a synonym of `ip`.
     let words = matching::PROTOCOLS.into_iter().filter(|(name, _, _)| !matches!(*name, "pbb" | "ipv4"));
     let same_eth: Vec<_> = words.filter(|(_, word_eth, _)| u128::from(*word_eth) == eth).collect();
     let both = same_eth.iter().find(|(_, _, p)| p.is_some() && p.map(u128::from) == proto);
@@ -63,7 +63,7 @@ impl<'a> Writer<'a> {
         let _ = write!(self.text, "{comma}{key}{equals}{value}");
     }
 
-    /// Takes a field that is still to be written.
+    /// Removes a field from the fields not printed yet, and returns its value and mask.
     fn take(&mut self, wanted: Field) -> Option<(u128, Option<u128>)> {
         let at =
             self.left.iter().position(|entry| matches!(entry, MatchField::Known { field, .. } if *field == wanted))?;
@@ -94,7 +94,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The tag as `dl_vlan` and `dl_vlan_pcp` where these say it, otherwise as bits of the whole tag.
+    /// Prints the VLAN tag as `dl_vlan` and `dl_vlan_pcp` if these can express it, otherwise as bits of the whole
+    /// tag.
     fn vlan(&mut self, version: Version) {
         let present = u128::from(VLAN_PRESENT);
         let vid = self.take(Field::VlanVid).map(|(value, mask)| (value, mask.unwrap_or(Field::VlanVid.all_ones())));
@@ -102,7 +103,7 @@ impl<'a> Writer<'a> {
         let (vid, pcp) = match self.take(Field::VlanTci) {
             None => (vid, pcp),
             Some((value, mask)) => {
-                // The parts may be there as well, with other bits.
+                // Fields for parts of the tag may be present as well, with other bits.
                 let (vid, vid_mask) = vid.unwrap_or_default();
                 let (pcp, pcp_mask) = pcp.map_or((0, 0), |pcp| (pcp << 13, 0xe000));
                 let (value, mask) = (value | vid | pcp, mask.unwrap_or(0xffff) | vid_mask | pcp_mask);
@@ -115,7 +116,7 @@ impl<'a> Writer<'a> {
         };
         match (vid, pcp) {
             (None, None) => {}
-            // 1.0's match on packets without tag leaves no bit of the tag open.
+            // In 1.0, a match on packets without tag covers all bits of the tag.
             (Some((0, 0x1fff)), None) if version == Version::V10 => self.put("vlan_tci", "0x0000"),
             (Some((value, 0x1fff)), pcp) if value & present != 0 => {
                 self.put("dl_vlan", &(value & 0xfff).to_string());
@@ -139,8 +140,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Ports as `tp_src` and `tp_dst`, ICMP's type and code as `icmp_type` and `icmp_code`, where the protocol's word tells
-    /// which are meant.
+    /// Prints ports as `tp_src` and `tp_dst`, and ICMP type and code as `icmp_type` and `icmp_code`, if the match
+    /// contains the protocol they depend on.
     fn transport(&mut self, matching: &Match) {
         const FIELDS: [(Field, &str); 10] = [
             (Field::TcpSrc, "tp_src"),
@@ -161,7 +162,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// What has no place of its own: a field whose prerequisites are not matched, a field weir does not know.
+    /// Prints the remaining fields: fields whose prerequisites are missing, and fields that weir does not know.
     fn others(&mut self) {
         for entry in std::mem::take(&mut self.left) {
             match entry {

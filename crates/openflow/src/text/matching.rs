@@ -1,7 +1,7 @@
-//! Matches, from text: `tcp,in_port=1,nw_dst=10.0.0.0/8,tp_dst=80`.
+//! Parses matches, such as `tcp,in_port=1,nw_dst=10.0.0.0/8,tp_dst=80`.
 //!
-//! Fields may come in any order; the match holds them in the order of [`Field`], which puts each behind its prerequisites
-//! as OpenFlow 1.3.5, 7.2.3.6 demands. A field that everything matches (`nw_dst=0.0.0.0/0`) is left out.
+//! Fields may be in any order. The match holds them in the order of [`Field`], in which each field follows its
+//! prerequisites as OpenFlow 1.3.5, 7.2.3.6 requires. A field without effect (`nw_dst=0.0.0.0/0`) is left out.
 use super::scan::Item;
 use super::{ParseError, field_value, number, raw};
 use crate::model::matching::RawField;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use weir_packet::Field;
 use weir_packet::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
 
-/// Words for a protocol: the EtherType and, behind IP, the protocol number.
+/// Words for protocols, each with its EtherType and, above IP, the protocol number.
 pub(super) const PROTOCOLS: [(&str, u16, Option<u8>); 16] = [
     ("ip", eth_type::IPV4, None),
     ("ipv4", eth_type::IPV4, None),
@@ -30,17 +30,17 @@ pub(super) const PROTOCOLS: [(&str, u16, Option<u8>); 16] = [
     ("pbb", eth_type::PBB, None),
 ];
 
-/// Keys whose field depends on what else is matched, or that set more than one.
+/// Keys that set several fields, or whose field depends on the rest of the match.
 const IN_CONTEXT: [&str; 10] =
     ["nw_src", "nw_dst", "nw_proto", "nw_tos", "tp_src", "tp_dst", "icmp_type", "icmp_code", "dl_vlan", "vlan_tci"];
 
-/// Every key a match can have.
+/// Returns every key that a match can have.
 pub(super) fn keys() -> impl Iterator<Item = &'static str> {
     let protocols = PROTOCOLS.into_iter().map(|(name, _, _)| name);
     protocols.chain(IN_CONTEXT).chain(field_value::names())
 }
 
-/// Whether an item belongs to a match.
+/// Returns true if the key belongs to a match.
 pub(super) fn is_match_key(key: &str) -> bool {
     raw::is_name(key) || keys().any(|known| known == key)
 }
@@ -56,7 +56,8 @@ pub(super) fn build(items: &[Item<'_>]) -> Result<Match, ParseError> {
     builder.finish()
 }
 
-/// What other keys mean depends on the EtherType, then on the IP protocol: those are read first.
+/// Returns the rank at which an item is processed. The meaning of other keys depends on the EtherType, then on the IP
+/// protocol, so these come first.
 fn rank(key: &str) -> u8 {
     match key {
         "dl_type" | "eth_type" | "packet_type" => 0,
@@ -93,7 +94,7 @@ impl<'a> Builder<'a> {
             return Err(unknown(item));
         }
         let value = item.value("a value behind `=`")?;
-        // Of a port, `ANY` is a number like others.
+        // For a port, `ANY` is an ordinary value.
         let is_port = matches!(item.key, "in_port" | "in_phy_port");
         if value == "*" || (value == "ANY" && !is_port) {
             return Ok(());
@@ -113,7 +114,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The field a key means in the company of the protocols set before.
+    /// Returns the field that a key denotes, given the protocols that are already set.
     fn field(&self, key: &str, item: &Item<'a>) -> Result<Field, ParseError> {
         let without_ethernet = self.exact(Field::PacketType).filter(|kind| kind >> 16 == 1).map(|kind| kind & 0xffff);
         let eth = without_ethernet.or(self.exact(Field::EthType)).unwrap_or_default();
@@ -168,14 +169,15 @@ impl<'a> Builder<'a> {
         self.set(item, Field::VlanVid, u128::from(vid), None)
     }
 
-    /// The whole tag: priority 3 bits, present 1 bit, id 12 bits.
+    /// Parses the whole VLAN tag: priority 3 bits, present 1 bit, id 12 bits.
     fn vlan_tci(&mut self, item: &Item<'a>, text: &str) -> Result<(), ParseError> {
         let (value, mask) = text.split_once('/').map_or((text, None), |(value, mask)| (value, Some(mask)));
         let value = number::u16(value).map_err(|expected| item.wrong(expected))?;
         let mask = mask.map_or(Ok(0xffff), |mask| number::u16(mask).map_err(|expected| item.wrong(expected)))?;
         let value = value & mask;
         let (vid, vid_mask, has_tag) = (value & 0x1fff, mask & 0x1fff, value & VLAN_PRESENT != 0);
-        // Some bits of the priority, or bits of a tag that may be missing, are not what the parts' fields can say.
+        // The fields for parts of the tag cannot express some bits of the priority alone, or the priority of a tag
+        // that may be missing.
         let priority = match mask >> 13 {
             0 => Some(None),
             7 if has_tag => Some(Some(value >> 13)),
@@ -191,7 +193,7 @@ impl<'a> Builder<'a> {
         priority.map_or(Ok(()), |priority| self.set(item, Field::VlanPcp, u128::from(priority), None))
     }
 
-    /// The DSCP and two zero bits.
+    /// Parses the type of service: the DSCP and two zero bits.
     fn type_of_service(&mut self, item: &Item<'a>, value: &str) -> Result<(), ParseError> {
         let tos = number::u8(value).ok().filter(|tos| tos & 3 == 0);
         let tos = tos.ok_or_else(|| item.wrong("a number from 0 to 252 whose two low bits are zero"))?;
@@ -217,10 +219,10 @@ impl<'a> Builder<'a> {
             mask: entry.mask,
         });
         let mut matching = Match { fields: fields.collect() };
-        // It is others' prerequisite, whatever its number.
+        // The packet type is a prerequisite of other fields, so it comes first regardless of its number.
         let is_type = |field: &MatchField| matches!(field, MatchField::Known { field: Field::PacketType, .. });
         matching.fields.sort_by_key(|field| !is_type(field));
-        // Prerequisites are judged one field at a time, so that the error can name the field that lacks them.
+        // Prerequisites are checked per field, so that the error can name the field that lacks them.
         for (field, entry) in &self.known {
             if let Some(needs) = missing(*field, &matching) {
                 return Err(ParseError::new(entry.from.at, entry.from.key, format!("{needs} to be matched as well")));
@@ -240,7 +242,7 @@ fn lacks_present((value, mask): (u128, Option<u128>)) -> bool {
     mask.is_none() && value & present == 0 && value != 0
 }
 
-/// The transport field of an IP protocol; ICMP's type and code take the ports' places, as in OpenFlow 1.0.
+/// Returns the transport field for an IP protocol. ICMP type and code replace the ports, as in OpenFlow 1.0.
 fn transport(source: bool, proto: u8) -> Option<Field> {
     let (src, dst) = match proto {
         ip_proto::TCP => (Field::TcpSrc, Field::TcpDst),
@@ -253,7 +255,7 @@ fn transport(source: bool, proto: u8) -> Option<Field> {
     Some(if source { src } else { dst })
 }
 
-/// What a field needs and the match lacks.
+/// Returns the text of a prerequisite of the field that the match lacks; `None` if it lacks none.
 fn missing(field: Field, matching: &Match) -> Option<&'static str> {
     if matching.has_prerequisite(field) {
         return None;
