@@ -1,8 +1,8 @@
-//! Error messages.
+//! Prints error messages.
 use super::{Show, shape};
 use crate::model::{ErrorMessage, ErrorType};
 
-/// The specification's name for an error, such as `OFPBAC_BAD_OUT_PORT`.
+/// Returns the specification's name of an error, such as `OFPBAC_BAD_OUT_PORT`.
 pub fn name(error: ErrorType) -> String {
     let name = match error {
         ErrorType::HelloFailed(code) => code.name(),

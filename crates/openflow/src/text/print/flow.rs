@@ -1,4 +1,4 @@
-//! Flow entries.
+//! Prints the messages about flow entries.
 use super::Show;
 use super::shape::duration;
 use crate::model::multipart::{AggregateStats, FlowRequest, FlowStats};
@@ -19,7 +19,7 @@ pub(super) fn flow_mod(flow: &FlowMod, show: Show) -> String {
         FlowCommand::DeleteStrict => "DEL_STRICT",
     };
     let mut text = format!(" {command}");
-    // 1.0 names no table.
+    // 1.0's flow-mods carry no table.
     if flow.table != TableId(0) && show.version != Version::V10 {
         let _ = write!(text, " table:{}", flow.table.0);
     }
@@ -30,12 +30,12 @@ pub(super) fn flow_mod(flow: &FlowMod, show: Show) -> String {
     text
 }
 
-/// Each setting that is not the usual one, with a space behind it.
+/// Prints each setting that differs from its default, followed by a space.
 fn settings(flow: &FlowMod) -> String {
     let mut text = String::new();
     match (flow.cookie, flow.cookie_mask) {
         (0 | u64::MAX, 0) => {}
-        // An add sets the cookie, whatever the mask.
+        // An add sets the cookie regardless of the mask.
         (cookie, mask) if mask == 0 || flow.command == FlowCommand::Add => text = format!("cookie:{cookie:#x} "),
         (cookie, mask) => text = format!("cookie:{cookie:#x}/{mask:#x} "),
     }
@@ -112,12 +112,12 @@ pub(super) fn request(request: &FlowRequest, show: Show) -> String {
     text
 }
 
-/// One line of flow statistics, as `ovs-ofctl dump-flows` shows it.
+/// Prints one line of flow statistics, as `ovs-ofctl dump-flows` does.
 pub(super) fn stats(stats: &FlowStats, show: Show) -> String {
     format!(" {}", format_stats(stats, show.version))
 }
 
-/// An entry and its counters on one line, as `ovs-ofctl dump-flows` shows it, without the space in front.
+/// Prints a flow entry and its counters on one line, as `ovs-ofctl dump-flows` does, without the leading space.
 pub fn format_stats(stats: &FlowStats, version: Version) -> String {
     let lived = duration(stats.duration_sec, stats.duration_nsec);
     let mut text = format!("cookie={:#x}, duration={lived}, table={}, ", stats.cookie, stats.table.0);

@@ -1,14 +1,14 @@
-//! The headers of a packet that a message carries, on one line, as Open vSwitch shows them.
+//! Prints the headers of a packet in a message, on one line, as Open vSwitch does.
 use crate::text::field_value::{TCP_FLAGS, match_text, set_name};
 use std::fmt::Write as _;
 use weir_packet::field::{VLAN_PRESENT, eth_type, ip_proto};
 use weir_packet::parse::{Layers, Network, Parsed, Transport, parse};
 use weir_packet::{Field, FlowKey, PortNo};
 
-/// MPLS label stack entries shown.
+/// Maximum number of MPLS label stack entries to print.
 const MAX_LABELS: usize = 3;
 
-/// The headers; says so when there is no whole Ethernet header.
+/// Prints the headers of a frame; prints the parser's error if the Ethernet header is incomplete.
 pub(super) fn headers(frame: &[u8]) -> String {
     match parse(frame, PortNo(0)) {
         Ok(parsed) => Line { frame, key: parsed.key, layers: parsed.layers, text: String::new() }.write(&parsed),
@@ -16,7 +16,7 @@ pub(super) fn headers(frame: &[u8]) -> String {
     }
 }
 
-/// A line while it is written.
+/// A line being printed.
 struct Line<'a> {
     frame: &'a [u8],
     key: FlowKey,
@@ -62,7 +62,7 @@ impl Line<'_> {
         self.text
     }
 
-    /// The word for the protocol, and whether it says the transport protocol too.
+    /// Returns the word for the protocol, and true if it includes the transport protocol.
     fn protocol(&self) -> Option<(&'static str, bool)> {
         let v6 = match self.layers.network {
             Some((Network::Ipv4, _)) => false,
@@ -143,7 +143,7 @@ impl Line<'_> {
         self.field(Field::IpFrag, "nw_frag");
     }
 
-    /// The MPLS label stack: the first entry by its fields, the next ones whole.
+    /// Prints the MPLS label stack: the first entry by its fields, the next ones as whole numbers.
     fn labels(&mut self) {
         let Some(first) = self.layers.mpls else { return };
         let mut at = usize::from(first);

@@ -1,4 +1,4 @@
-//! Groups.
+//! Prints the messages about groups.
 use super::{Detail, Show, shape};
 use crate::model::group::{Bucket, GroupDesc, GroupFeatures, GroupMod, GroupStats};
 use crate::model::property::Property;
@@ -23,7 +23,7 @@ pub(super) fn group_mod(group_mod: &GroupMod, show: Show) -> String {
     format!("\n {command} {}", group(group_mod.group, group_mod.kind, &group_mod.buckets, &group_mod.properties, show))
 }
 
-/// 1.5: which buckets of a group are meant, and those to insert.
+/// Prints the buckets that a 1.5 bucket command is about, and the buckets to insert.
 fn bucket_command(change: &GroupMod, show: Show) -> String {
     let at = match change.command_bucket {
         BucketId::FIRST => "first".to_owned(),
@@ -32,18 +32,18 @@ fn bucket_command(change: &GroupMod, show: Show) -> String {
         BucketId(number) => number.to_string(),
     };
     let head = format!("command_bucket_id:{at},group_id={}{}", change.group.0, properties(&change.properties));
-    // What kind of group it is stays as it is; its weights are told.
+    // The command does not carry the group type, so the weights are printed as for a group other than select.
     buckets(head, &change.buckets, 0, show)
 }
 
-/// Writes a group as `ovs-ofctl dump-groups` does, so that [`parse_group`](crate::text::parse_group) reads it back.
+/// Prints a group as `ovs-ofctl dump-groups` does, so that [`parse_group`](crate::text::parse_group) parses it back.
 pub fn format_group(group: &GroupDesc) -> String {
     desc(group, Show { version: Version::V13, number: Version::V13 as u8, detail: Detail::Fields, depth: 0 })
         .trim_start()
         .to_owned()
 }
 
-/// Writes a group's statistics as `ovs-ofctl dump-group-stats` does.
+/// Prints the statistics of a group as `ovs-ofctl dump-group-stats` does.
 pub fn format_group_stats(group: &GroupStats) -> String {
     stats(group).trim_start().to_owned()
 }
@@ -61,17 +61,17 @@ fn buckets(head: String, list: &[Bucket], kind: u8, show: Show) -> String {
     (0..).map(BucketId).zip(list).fold(head, |text, (place, one)| text + &bucket(one, place, kind, show))
 }
 
-/// A property of 1.5 that is not looked into: a form of weir's own, since no tool has one.
+/// Prints an uninterpreted 1.5 property, in weir's own syntax, because no tool has one.
 fn property(property: &Property) -> String {
     format!("property({:#x},{})", property.kind, hex(&property.data.0))
 }
 
-/// Properties of a group, each with a comma in front.
+/// Prints properties, each preceded by a comma.
 fn properties(list: &[Property]) -> String {
     list.iter().fold(String::new(), |text, one| text + "," + &property(one))
 }
 
-/// Writes a bucket, which has the place `place` among those of its group. Before 1.5 that is its number.
+/// Prints a bucket. `place` is its index in the group, which is its number before 1.5.
 fn bucket(bucket: &Bucket, place: BucketId, kind: u8, show: Show) -> String {
     let mut text = String::from(",bucket=");
     if show.version >= Version::V15 || bucket.id != place {
@@ -109,7 +109,7 @@ pub(super) fn stats(stats: &GroupStats) -> String {
     text
 }
 
-/// Names of 1.3's action types by number, for group and table features; what has no number in OpenFlow 1.3 is empty.
+/// Names of 1.3's action type bits in group and table features, in the order in which they are printed.
 pub(super) const ACTIONS: shape::BitNames = &[
     (1 << 0, "output"),
     (1 << 22, "group"),

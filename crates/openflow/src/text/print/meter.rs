@@ -1,10 +1,10 @@
-//! Meters.
+//! Prints the messages about meters.
 use super::shape::{self, duration};
 use crate::model::MeterId;
 use crate::model::meter::{Band, BandKind, MeterFeatures, MeterMod, MeterStats};
 use std::fmt::Write as _;
 
-/// `OFPMF_*` (OpenFlow 1.3.5, 7.3.4.4).
+/// Names of meter flags, `OFPMF_*` (OpenFlow 1.3.5, 7.3.4.4).
 const FLAGS: shape::BitNames = &[(1, "kbps"), (2, "pktps"), (4, "burst"), (8, "stats")];
 const BURST: u16 = 4;
 
@@ -18,7 +18,7 @@ pub(super) fn meter_mod(meter_mod: &MeterMod) -> String {
     format!(" {command} {}", config(meter_mod.meter, meter_mod.flags, &meter_mod.bands))
 }
 
-/// A meter and its bands, each band on a line of its own, as `ovs-ofctl dump-meters` shows them.
+/// Prints a meter and its bands, each band on its own line, as `ovs-ofctl dump-meters` does.
 pub fn config(meter: MeterId, flags: u16, bands: &[Band]) -> String {
     let words = if flags == 0 { String::new() } else { shape::bits(flags.into(), FLAGS) + " " };
     let head = format!("meter={} {words}bands=", meter);
@@ -38,7 +38,7 @@ fn band(flags: u16, band: &Band) -> String {
     format!("type={kind} rate={}{burst}{more}", band.rate)
 }
 
-/// A meter's statistics, each band on a line of its own, as `ovs-ofctl meter-stats` shows them.
+/// Prints the statistics of a meter, each band on its own line, as `ovs-ofctl meter-stats` does.
 pub fn stats(stats: &MeterStats) -> String {
     let mut text = format!(
         "meter:{} flow_count:{} packet_in_count:{} byte_in_count:{} duration:{} bands:\n",

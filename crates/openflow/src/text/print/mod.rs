@@ -1,7 +1,8 @@
-//! Messages as `ovs-ofctl ofp-print` shows them.
+//! Prints messages in the format of `ovs-ofctl ofp-print`.
 //!
-//! The layout is Open vSwitch 3.1's wherever it shows the message. It refuses some messages that weir reads: experimenters'
-//! messages, actions, bands and fields it does not know. Those are shown with their number and bytes.
+//! The layout is that of Open vSwitch 3.1 for every message that it prints. Open vSwitch refuses some messages that
+//! weir decodes: experimenter messages, actions, bands and fields that it does not know. They are printed with their
+//! number and bytes.
 pub(super) mod error;
 pub(super) mod flow;
 mod frame;
@@ -24,38 +25,39 @@ use crate::model::multipart::{ReplyBody, RequestBody};
 use crate::model::{Body, Message, Version};
 use std::fmt::Write as _;
 
-/// How much of a message is shown.
+/// Amount of detail to print of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// Its fields, without the packets it carries.
+    /// Fields of the message, without the packets it carries.
     Fields,
-    /// The headers of the packets it carries as well.
+    /// In addition, the headers of the packets it carries.
     Packets,
-    /// The bytes of the packets it carries as well.
+    /// In addition, the bytes of the packets it carries.
     Bytes,
 }
 
-/// Messages that carry messages (errors) are followed so deep.
+/// Maximum nesting depth to which messages quoted in error messages are decoded; deeper ones are printed as bytes.
 const MAX_DEPTH: u8 = 4;
 
-/// What the parts of a message need to know to be shown.
+/// Parameters of printing, passed to all parts of a message.
 #[derive(Clone, Copy)]
 struct Show {
-    /// The wire version; 1.3's spelling for versions weir does not speak.
+    /// Wire version, for its spelling; 1.3 for versions that weir does not implement.
     version: Version,
-    /// The wire version's number.
+    /// Number of the wire version.
     number: u8,
     detail: Detail,
-    /// How many messages this one is still allowed to hold inside each other.
+    /// Number of further levels of quoted messages to decode.
     depth: u8,
 }
 
-/// Shows a message that came with `version` in its header (a hello or an error may come in any). Ends with a line break.
+/// Prints a message that had `version` in its header (hello and error messages may have any version). The text ends
+/// with a line break.
 pub fn print_message(message: &Message, version: u8, detail: Detail) -> String {
     print_nested(message, version, detail, MAX_DEPTH)
 }
 
-/// Shows the bytes of one message, whether or not they can be understood. Ends with a line break.
+/// Prints the bytes of one message, valid or not. The text ends with a line break.
 pub fn print_bytes(bytes: &[u8], detail: Detail) -> String {
     print_bytes_nested(bytes, detail, MAX_DEPTH)
 }
@@ -65,7 +67,7 @@ fn print_nested(message: &Message, version: u8, detail: Detail, depth: u8) -> St
     let name = names::of_body(&message.body, show.version);
     let mut text = names::head(&name, version, message.xid);
     text.push_str(&body(&message.body, show));
-    // A message without anything to say ends at its colon.
+    // A message without content ends at the colon.
     text.truncate(text.trim_end_matches(['\n', ' ']).len());
     text.push('\n');
     text
@@ -84,7 +86,7 @@ fn print_bytes_nested(bytes: &[u8], detail: Detail, depth: u8) -> String {
     let length = usize::from(header.length);
     let head = names::head(&names::of_bytes(header, bytes), header.version, header.xid);
     if length > bytes.len() {
-        // What says that it has an unknown version is likely not a message at all.
+        // Bytes with an unknown version are probably not a message, so no head is printed.
         let head = if Version::from_number(header.version).is_some() { head + "\n" } else { String::new() };
         let note = format!("{head}(***truncated to {} bytes from {length}***)\n", bytes.len());
         return note + &shape::hex_dump(bytes);
@@ -102,7 +104,7 @@ fn print_bytes_nested(bytes: &[u8], detail: Detail, depth: u8) -> String {
     }
 }
 
-/// What stands behind the head's colon.
+/// Prints the content of a message, after the colon of the head.
 fn body(body: &Body, show: Show) -> String {
     match body {
         Body::Hello(hello) => switch::hello(hello, show.number),
@@ -200,7 +202,7 @@ fn reply(body: &ReplyBody, show: Show) -> String {
     }
 }
 
-/// Each item on a line of its own, or more.
+/// Prints each item, preceded by a line break.
 fn lines<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
     items.iter().fold(String::new(), |mut lines, item| {
         let _ = write!(lines, "\n{}", text(item));

@@ -1,10 +1,11 @@
-//! Names of messages, and the line each starts with.
+//! Provides the names of messages, and the head of the first line.
 use super::nicira;
 use crate::codec::Header;
 use crate::model::multipart::{ReplyBody, RequestBody};
 use crate::model::{Body, Version};
 
-/// The start of a message's first line: `OFPT_HELLO (OF1.3) (xid=0x1):`. Version 1.0 is not named, as in `ovs-ofctl`.
+/// Returns the head of a message's first line: `OFPT_HELLO (OF1.3) (xid=0x1):`. Version 1.0 is left out, as in
+/// `ovs-ofctl`.
 pub(super) fn head(name: &str, version: u8, xid: u32) -> String {
     let version = match version {
         1 => String::new(),
@@ -14,7 +15,7 @@ pub(super) fn head(name: &str, version: u8, xid: u32) -> String {
     format!("{name}{version} (xid={xid:#x}):")
 }
 
-/// A message's name.
+/// Returns the name of a message.
 pub(super) fn of_body(body: &Body, version: Version) -> String {
     let kind = match body {
         Body::Hello(_) => "HELLO",
@@ -76,7 +77,7 @@ pub(super) fn of_body(body: &Body, version: Version) -> String {
     format!("OFPT_{kind}")
 }
 
-/// Whose statistics flow monitors are.
+/// Returns the prefix for the multipart type of flow monitors in a version.
 const fn monitors_of(version: Version) -> &'static str {
     match version {
         Version::V10 => "NXST",
@@ -145,7 +146,8 @@ fn of_reply(body: &ReplyBody) -> &'static str {
     }
 }
 
-/// Message types by number, those of version 1.5 (OpenFlow 1.5.1, 7.1.1); 1.3 has the first 30, 1.4 all but the last.
+/// Names of message types, indexed by number, of version 1.5 (OpenFlow 1.5.1, 7.1.1). 1.3 has the first 30, 1.4 all
+/// but the last.
 const TYPES: [&str; 36] = [
     "HELLO",
     "ERROR",
@@ -185,7 +187,8 @@ const TYPES: [&str; 36] = [
     "CONTROLLER_STATUS",
 ];
 
-/// Multipart types by number (OpenFlow 1.5.1, 7.3.5; 1.0 has the first six, 1.3 fourteen, 1.4 seventeen).
+/// Names of multipart types, indexed by number (OpenFlow 1.5.1, 7.3.5). 1.0 has the first six, 1.3 fourteen, 1.4
+/// seventeen.
 const PARTS: [&str; 20] = [
     "DESC",
     "FLOW",
@@ -209,7 +212,8 @@ const PARTS: [&str; 20] = [
     "BUNDLE_FEATURES",
 ];
 
-/// The name of a message that may not be understood, from its header and, in a multipart message, the number behind it.
+/// Returns the name of a message that may be undecodable, from its header and, for multipart messages, the type after
+/// it.
 pub(super) fn of_bytes(header: Header, bytes: &[u8]) -> String {
     let unknown = || format!("OFPT_{}", header.kind);
     let kind = match (header.version, header.kind) {

@@ -1,5 +1,6 @@
-//! What 1.4 and 1.5 add: bundles, flow monitors, the status of tables, roles and controllers. Open vSwitch shows neither
-//! bundle features nor controller status nor 1.5's flow statistics; their form is weir's own.
+//! Prints the messages that 1.4 and 1.5 added: bundles, flow monitors, and the status of tables, roles and
+//! controllers. Open vSwitch prints no bundle features, controller status or flow statistics of 1.5; their format is
+//! weir's own.
 use super::shape::{self, duration};
 use super::{Show, group, meter, print_nested, switch};
 use crate::model::bundle::{
@@ -70,7 +71,7 @@ pub(super) fn bundle_control(control: &BundleControl) -> String {
     text
 }
 
-/// Seconds and nanoseconds.
+/// Prints seconds and nanoseconds.
 fn time(time: Time) -> String {
     format!("{}.{:09}", time.seconds, time.nanoseconds)
 }
@@ -100,7 +101,7 @@ fn bundle_times(properties: &[BundleFeaturesProperty]) -> String {
     })
 }
 
-/// Names of monitors' flags.
+/// Names of flow monitor flags.
 const MONITOR_FLAGS: [(MonitorFlags, &str); 7] = [
     (MonitorFlags::INITIAL, "initial"),
     (MonitorFlags::ADD, "add"),
