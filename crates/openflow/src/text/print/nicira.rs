@@ -1,9 +1,9 @@
-//! Nicira's messages.
+//! Prints Nicira's messages.
 use super::{Show, flow, packet, switch};
 use crate::model::nicira::{FlowFormat, NxMessage, PacketInFormat};
 use crate::text::nicira::dotted;
 
-/// A message's name.
+/// Returns the name of a message.
 pub(super) const fn name(message: &NxMessage) -> &'static str {
     match message {
         NxMessage::SetFlowFormat(_) => "NXT_SET_FLOW_FORMAT",
@@ -23,12 +23,12 @@ pub(super) const fn name(message: &NxMessage) -> &'static str {
     }
 }
 
-/// Whether a message is the Open Networking Foundation's in 1.3.
+/// Returns true if the message is an extension of the Open Networking Foundation in 1.3.
 pub(super) const fn is_foundations(message: &NxMessage) -> bool {
     matches!(message, NxMessage::FlowMonitorCancel(_) | NxMessage::FlowMonitorPaused | NxMessage::FlowMonitorResumed)
 }
 
-/// What stands behind the head's colon.
+/// Prints the content of a message, after the colon of the head.
 pub(super) fn body(message: &NxMessage, show: Show) -> String {
     match message {
         NxMessage::SetFlowFormat(format) => format!(

@@ -1,4 +1,4 @@
-//! Packets between switch and controller.
+//! Prints packet-ins and packet-outs.
 use super::{Detail, Show, frame, shape};
 use crate::model::{Match, MatchField, PacketIn, PacketOut, TableId};
 use crate::text::{action_text, match_text};
@@ -9,7 +9,7 @@ pub(super) fn packet_in(message: &PacketIn, show: Show) -> String {
     packet_in_saying(message, "", show)
 }
 
-/// A packet-in with something more to say before its packet.
+/// Prints a packet-in, with the text `more` before the packet.
 pub(super) fn packet_in_saying(message: &PacketIn, more: &str, show: Show) -> String {
     let mut text = String::new();
     if message.table != TableId(0) {
@@ -37,7 +37,7 @@ pub(super) fn packet_in_saying(message: &PacketIn, more: &str, show: Show) -> St
     text + &packet(&message.data.0, show)
 }
 
-/// A physical port that is the port itself says nothing new.
+/// Returns the match to print: without the physical port if that equals the input port.
 fn shown(matching: &Match) -> Match {
     let in_port = matching.get(Field::InPort);
     let mut fields = matching.fields.clone();

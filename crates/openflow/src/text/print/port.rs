@@ -1,4 +1,4 @@
-//! Ports.
+//! Prints the messages about ports.
 use super::Show;
 use super::shape::{self, counter, duration};
 use crate::model::port::{PortMod, PortStats, PortStatus, PortStatusReason};
@@ -17,7 +17,7 @@ const CONFIG: shape::BitNames = &[
 
 const STATE: shape::BitNames = &[(1 << 0, "LINK_DOWN"), (1 << 1, "BLOCKED"), (1 << 2, "LIVE")];
 
-/// 1.0's spanning-tree state, two bits (OpenFlow 1.0.0, 5.2.1).
+/// Names of 1.0's spanning-tree states, two bits (OpenFlow 1.0.0, 5.2.1).
 const STP: [&str; 4] = ["", "STP_LEARN", "STP_FORWARD", "STP_BLOCK"];
 
 const FEATURES: shape::BitNames = &[
@@ -39,7 +39,7 @@ const FEATURES: shape::BitNames = &[
     (1 << 15, "AUTO_PAUSE_ASYM"),
 ];
 
-/// Ports in order of their numbers.
+/// Prints ports in the order of their numbers.
 pub(super) fn descs(ports: &[PortDesc], show: Show) -> String {
     let mut ordered: Vec<&PortDesc> = ports.iter().collect();
     ordered.sort_by_key(|port| port.port_no);
@@ -67,7 +67,7 @@ fn desc(port: &PortDesc, show: Show) -> String {
     text
 }
 
-/// The highest rate among the features: all that 1.0 says of a port's speed.
+/// Returns the highest rate among the features, in Mbit/s. 1.0 carries no other speed of a port.
 fn feature_mbps(features: u32) -> u32 {
     const RATES: [(u32, u32); 7] = [
         (1 << 9, 1_000_000),
@@ -142,7 +142,7 @@ fn one_stats(port: &PortStats, show: Show) -> String {
         parts.join(", ")
     };
     let _ = writeln!(text, "{}\n           tx {}", list(&rx), list(&tx));
-    // 1.0 does not carry it, and all ones say that it is not known.
+    // 1.0 does not carry the duration, and all ones mean that it is unknown.
     if show.version != Version::V10 && (port.duration_sec, port.duration_nsec) != (u32::MAX, u32::MAX) {
         let _ = writeln!(text, "           duration={}", duration(port.duration_sec, port.duration_nsec));
     }

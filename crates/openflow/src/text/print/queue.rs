@@ -1,4 +1,4 @@
-//! Queues of ports.
+//! Prints the messages about queues of ports.
 use super::Show;
 use super::shape::{counter, duration};
 use crate::model::queue::{ALL_QUEUES, QueueConfig, QueueConfigReply, QueueProperty, QueueStats};
@@ -26,7 +26,7 @@ pub(super) fn config(reply: &QueueConfigReply) -> String {
     text
 }
 
-/// What 1.4 asks for: a port, and a queue if one is meant.
+/// Prints a queue description request of 1.4: the port, and the queue if it is not all.
 pub(super) fn desc_request(port: PortNo, queue: u32) -> String {
     match queue {
         ALL_QUEUES => format!(" port={port}"),
@@ -34,7 +34,7 @@ pub(super) fn desc_request(port: PortNo, queue: u32) -> String {
     }
 }
 
-/// Queues of several ports, each port named before its first.
+/// Prints queues of several ports; each port is printed before its first queue.
 pub(super) fn descs(queues: &[QueueConfig]) -> String {
     let (mut text, mut port) = (String::new(), None);
     for queue in queues {
@@ -56,7 +56,7 @@ fn property(property: &QueueProperty) -> String {
     }
 }
 
-/// Tenths of a percent.
+/// Prints a rate, given in tenths of a percent.
 fn rate_text(name: &str, rate: u16) -> String {
     match rate {
         0..=1000 => format!(" {name}:{}.{}%", rate / 10, rate % 10),

@@ -1,10 +1,10 @@
-//! Shapes that several messages share: bit names, durations, hexadecimal dumps.
+//! Provides formats that several messages share: bit names, durations, hexadecimal dumps.
 use std::fmt::Write as _;
 
-/// Names of single bits, in the order in which they are shown.
+/// Names of bits or groups of bits, in the order in which they are printed.
 pub(super) type BitNames = &'static [(u32, &'static str)];
 
-/// The names of the bits that are set, then what is left as a number; `0` if none is.
+/// Prints the names of the bits that are set, then the remaining bits as a number; `0` if no bit is set.
 pub(super) fn bits(value: u32, names: BitNames) -> String {
     if value == 0 {
         return "0".into();
@@ -18,7 +18,8 @@ pub(super) fn bits(value: u32, names: BitNames) -> String {
     words.join(" ")
 }
 
-/// Seconds, with whole milliseconds as three digits and anything finer as it is: `3.048825s`, `3.100s`, `3s`.
+/// Prints a duration in seconds: with three decimals if whole milliseconds suffice, otherwise with as many as needed:
+/// `3.048825s`, `3.100s`, `3s`.
 pub(super) fn duration(seconds: u32, nanoseconds: u32) -> String {
     match nanoseconds {
         0 => format!("{seconds}s"),
@@ -30,12 +31,12 @@ pub(super) fn duration(seconds: u32, nanoseconds: u32) -> String {
     }
 }
 
-/// A counter; `?` for one that is not kept.
+/// Prints a counter; `?` for one that is not kept.
 pub(super) fn counter(value: u64) -> String {
     if value == u64::MAX { "?".into() } else { value.to_string() }
 }
 
-/// Sixteen bytes to a line: offset, bytes, characters.
+/// Prints bytes, sixteen a line: offset, bytes, characters.
 pub(super) fn hex_dump(bytes: &[u8]) -> String {
     let mut text = String::new();
     for (line, bytes) in bytes.chunks(16).enumerate() {
@@ -58,7 +59,7 @@ fn printable(byte: u8) -> char {
     if byte == b' ' || byte.is_ascii_graphic() { char::from(byte) } else { '.' }
 }
 
-/// Text that came over the wire: what cannot be shown on one line is escaped.
+/// Escapes control characters in a text received from a peer, so that it stays on one line.
 pub(super) fn safe(text: &str) -> String {
     text.chars().fold(String::new(), |mut safe, c| {
         if c.is_control() {

@@ -1,11 +1,11 @@
-//! What a switch says of itself and how it is configured.
+//! Prints the messages about the switch: hello, features, configuration, description and roles.
 use super::{Show, port, shape};
 use crate::model::multipart::Desc;
 use crate::model::role::{AsyncConfig, Role, RoleMessage};
 use crate::model::{Experimenter, FeaturesReply, Hello, SwitchConfig, Version};
 use std::fmt::Write as _;
 
-/// A hello without bitmap stands for its header's version and those below.
+/// Prints a hello. Without a bitmap, it stands for the header's version and all below.
 pub(super) fn hello(hello: &Hello, version: u8) -> String {
     let versions = hello.versions.clone().unwrap_or_else(|| (1..=version).collect());
     let versions: Vec<String> = versions.iter().map(|version| format!("0x{version:02x}")).collect();
@@ -40,7 +40,7 @@ const CAPABILITIES_10: shape::BitNames = &[
     (1 << 7, "ARP_MATCH_IP"),
 ];
 
-/// 1.0's actions, in the order in which `ovs-ofctl` names them.
+/// Names of 1.0's actions, in the order of `ovs-ofctl`.
 const ACTIONS_10: shape::BitNames = &[
     (1 << 0, "output"),
     (1 << 11, "enqueue"),
@@ -107,7 +107,7 @@ pub(super) fn role_name(role: Role) -> String {
 
 pub(super) fn role(message: &RoleMessage) -> String {
     let role = role_name(message.role);
-    // All ones stand for none; without a change or a rival, none counts.
+    // All ones mean no election. For the roles no-change and equal, 0 does not count as one either.
     let generation = match (message.role, message.generation_id) {
         (_, u64::MAX) | (Role::NoChange | Role::Equal, 0) => String::new(),
         (_, generation) => format!(" generation_id={generation}"),
@@ -115,7 +115,7 @@ pub(super) fn role(message: &RoleMessage) -> String {
     format!(" role={role}{generation}")
 }
 
-/// Kinds of messages and their reasons, in the order of [`AsyncConfig::kinds`].
+/// Message kinds and the names of their reasons, in the order of [`AsyncConfig::kinds`].
 const KINDS: [(&str, shape::BitNames); AsyncConfig::KINDS] = [
     (
         "PACKET_IN",
@@ -143,7 +143,7 @@ const KINDS: [(&str, shape::BitNames); AsyncConfig::KINDS] = [
         ],
     ),
 ];
-/// Kinds that are always shown: those of 1.3, and those of 1.4.
+/// Number of leading kinds that are always printed: before 1.4, and from 1.4 on.
 const KINDS_13: usize = 3;
 const KINDS_14: usize = 6;
 

@@ -1,4 +1,4 @@
-//! Flow tables: how they are configured and what they hold.
+//! Prints the configuration and statistics of flow tables.
 use super::{Show, shape};
 use crate::model::config::{TableMod, Vacancy, eviction, table_config};
 use crate::model::multipart::TableStats;
@@ -10,7 +10,7 @@ pub(super) fn table_mod(table_mod: &TableMod, show: Show) -> String {
         TableId::ALL => " table_id: ALL_TABLES".to_owned(),
         table => format!(" table_id={}", table.0),
     };
-    // The configuration's bits are deprecated: they mean nothing in 1.3 (OpenFlow 1.3.5, 7.3.4.1).
+    // 1.3 has only deprecated configuration bits, which mean nothing (OpenFlow 1.3.5, 7.3.4.1).
     if show.version < Version::V14 {
         return text;
     }
@@ -36,7 +36,7 @@ fn eviction_flags(flags: u32) -> String {
     if set.is_empty() { flags.to_string() } else { set.join("|") }
 }
 
-/// A table's configuration on lines of its own.
+/// Prints the configuration of a table on several lines.
 pub(super) fn desc(table: &TableMod) -> String {
     let mut text = format!("\n  table {}:\n", table.table.0);
     let flags = table.eviction.map_or_else(|| "(default)".to_owned(), eviction_flags);
@@ -49,12 +49,12 @@ pub(super) fn desc(table: &TableMod) -> String {
     text + "\n"
 }
 
-/// How a field can be matched.
+/// Ways in which a field can be matched.
 pub(super) const MASK: &str = "arbitrary mask";
 pub(super) const WILDCARD: &str = "exact match or wildcard";
 pub(super) const EXACT: &str = "must exact match";
 
-/// Fields that 1.0's tables say they can wildcard, by their bits, as `ovs-ofctl` names them and in its order.
+/// Names of the fields that a table of 1.0 can wildcard, by their bits, in the spelling and order of `ovs-ofctl`.
 const WILDCARDS_10: [(u32, &str); 12] = [
     (1 << 0, "in_port"),
     (1 << 2, "eth_src"),
@@ -106,7 +106,7 @@ fn abilities_10(table: &TableStats, same_matching: bool, text: &mut String) {
     }
 }
 
-/// Names with what they share in front written once: `eth_{src,dst} in_port`.
+/// Prints names, with a common prefix written once: `eth_{src,dst} in_port`.
 pub(super) fn grouped<N: AsRef<str>>(names: &[N]) -> String {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for name in names.iter().map(AsRef::as_ref) {
@@ -124,11 +124,11 @@ pub(super) fn grouped<N: AsRef<str>>(names: &[N]) -> String {
     texts.collect::<Vec<_>>().join(" ")
 }
 
-/// Tables one below the other; those that are like the one before are said to be so.
+/// Prints tables one below the other; a table equal to the previous one is printed as `ditto`.
 #[derive(Default)]
 pub(super) struct Dittos {
     text: String,
-    /// First and last of the tables without name that are like the one before.
+    /// First and last number of the pending nameless tables that equal the previous one.
     same: Option<(u8, u8)>,
 }
 

@@ -1,4 +1,4 @@
-//! What flow tables can do.
+//! Prints the features of flow tables.
 use super::table::{Dittos, EXACT, MASK, WILDCARD, grouped};
 use super::table_names::{action_names, field_names, instruction_names, matching};
 use crate::model::multipart::{TableFeatures, TableProperty};
@@ -18,16 +18,16 @@ pub(super) fn features(tables: &[TableFeatures]) -> String {
     out.finish()
 }
 
-/// What a table can do, its properties put together.
+/// Features of a table, gathered from its properties.
 #[derive(PartialEq, Eq, Default)]
 struct Summary {
-    /// For ordinary entries, and for the table-miss entry.
+    /// Abilities of ordinary flow entries, and of the table-miss entry.
     abilities: [Abilities; 2],
-    /// Fields and how they can be matched.
+    /// Fields, and the ways in which they can be matched.
     matching: Vec<(String, &'static str)>,
 }
 
-/// What entries of a table can do.
+/// Abilities of a table's flow entries.
 #[derive(PartialEq, Eq, Default, Clone)]
 struct Abilities {
     next: BTreeSet<u8>,
@@ -36,7 +36,7 @@ struct Abilities {
     apply: Actions,
 }
 
-/// Actions, and fields that set-field can set.
+/// Action types, and fields that set-field can set.
 #[derive(PartialEq, Eq, Default, Clone)]
 struct Actions {
     kinds: Vec<String>,
@@ -46,7 +46,7 @@ struct Actions {
 impl Summary {
     fn of(table: &TableFeatures) -> Summary {
         let mut summary = Summary::default();
-        // A property for table-miss entries that is left out is as for the others (OpenFlow 1.3.5, 7.3.5.5.2).
+        // A missing property for the table-miss entry equals that for ordinary entries (OpenFlow 1.3.5, 7.3.5.5.2).
         for miss_pass in [false, true] {
             for property in &table.properties {
                 summary.add(property, miss_pass);
@@ -84,7 +84,7 @@ impl Summary {
         }
     }
 
-    /// Whether two tables, one behind the other, can do the same.
+    /// Returns true if two consecutive tables have the same features.
     fn is_like(&self, own: &TableFeatures, other: &Summary, of: &TableFeatures) -> bool {
         let numbers = |t: &TableFeatures| (t.metadata_match, t.metadata_write, t.config, t.max_entries);
         numbers(own) == numbers(of)
@@ -134,7 +134,9 @@ impl Summary {
 }
 
 impl Abilities {
-    /// No table goes to itself or back, so that a table that goes everywhere else is like the next one that does.
+    /// Returns true if two tables with numbers `own` and `of` have the same abilities. For neighbouring tables, the
+    /// higher of both numbers does not count as a next table: no table leads to itself or back, so two tables that
+    /// each lead to all later tables are alike.
     fn is_like(&self, own: u8, other: &Abilities, of: u8) -> bool {
         let without = |next: &BTreeSet<u8>| {
             let mut next = next.clone();
@@ -181,7 +183,7 @@ impl Actions {
     }
 }
 
-/// `1-3,7`.
+/// Prints numbers as ranges: `1-3,7`.
 fn ranges(numbers: &BTreeSet<u8>) -> String {
     let mut runs: Vec<(u8, u8)> = Vec::new();
     for number in numbers {

@@ -1,11 +1,11 @@
-//! Names of what tables can do: instructions, actions, fields.
+//! Provides the names of instructions, actions and fields in table features.
 use super::group::ACTIONS;
 use super::table::{EXACT, MASK, WILDCARD};
 use crate::model::multipart::{OxmId, TableProperty, TypeId};
 use crate::text::field_value::set_name;
 use weir_packet::Field;
 
-/// Instructions by number, in the order of their execution.
+/// Numbers and names of instructions, in the order of their execution.
 const INSTRUCTIONS: [(u16, &str); 6] = [
     (6, "meter"),
     (4, "apply_actions"),
@@ -53,12 +53,12 @@ fn field_name(id: &OxmId) -> String {
     }
 }
 
-/// The field behind a header of the `OFPXMC_OPENFLOW_BASIC` class.
+/// Returns the field for a header of the class `OFPXMC_OPENFLOW_BASIC`.
 fn known(id: &OxmId) -> Option<Field> {
     Field::from_oxm(id.number).filter(|_| id.class == 0x8000)
 }
 
-/// Where a field comes in lists of `ovs-ofctl`.
+/// Returns the position of a field in the lists of `ovs-ofctl`.
 fn field_rank(id: &OxmId) -> usize {
     use Field::*;
     const ORDER: [Field; 42] = [
