@@ -1,6 +1,7 @@
-//! Nicira's actions (Open vSwitch's `NXAST_*`): those that no version has of its own, and those that only 1.0 lacks.
+//! Reads and writes Nicira's actions (Open vSwitch's `NXAST_*`): those that no OpenFlow version has as a standard
+//! action, and those that only 1.0 lacks.
 //!
-//! What weir does not know stays an experimenter's action, for the switch to refuse.
+//! Actions that weir does not know stay uninterpreted experimenter actions, for the switch to refuse.
 use super::{learn, nxm};
 use crate::model::action::NO_BUFFER;
 use crate::model::error::BadAction;
@@ -14,7 +15,7 @@ use crate::wire::action::padded;
 use crate::wire::{Decoded, Encoded, Reader, Writer, port::output};
 use weir_packet::Field;
 
-/// Type of an experimenter's (1.0: vendor's) action.
+/// Action type of experimenter (1.0: vendor) actions.
 const VENDOR: u16 = 0xffff;
 
 const RESUBMIT: u16 = 1;
@@ -53,15 +54,15 @@ const GROUP: u16 = 40;
 const CLONE: u16 = 42;
 const CHECK_PKT_LARGER: u16 = 49;
 
-/// The table that stands for the current one.
+/// Table number that stands for the current table.
 const THIS_TABLE: u8 = 255;
-/// `NXM_NX_IP_TTL`, which is no match field here: writing all of it is set-nw-ttl.
+/// Header of `NXM_NX_IP_TTL`, which is not a match field in weir. A load of the whole field is a set-nw-ttl.
 const IP_TTL: [u8; 4] = [0x00, 0x01, 0x3a, 0x01];
-/// What a bundle's members are: `NXM_OF_IN_PORT`.
+/// Header of `NXM_OF_IN_PORT`, the type of a bundle's members.
 const MEMBER_PORTS: u32 = 0x0000_0002;
 
-/// The rest of an experimenter's action behind the experimenter's number, which is `id`. `decode` reads actions of the
-/// message's version.
+/// Reads an experimenter action after its experimenter number `id`. `decode` reads an action of the message's
+/// version, for nested actions.
 pub(crate) fn decode(
     id: u32,
     action: &mut Reader<'_>,
@@ -71,7 +72,7 @@ pub(crate) fn decode(
         return super::decode_action(id, action);
     }
     let subtype = action.clone().u16()?;
-    // Open vSwitch, too, takes the forms that only 1.0 needs in 1.0 only.
+    // Open vSwitch, too, accepts the forms that only 1.0 needs in 1.0 only.
     let is_foreign = action.version() != Version::V10 && is_of_v10(subtype);
     if !is_known(subtype) || is_foreign {
         return super::decode_action(id, action);
@@ -93,7 +94,8 @@ pub(crate) fn decode(
 }
 
 const fn is_known(subtype: u16) -> bool {
-    // Not known: obsolete ones, sample, conjunction, connection tracking, NSH's.
+    // Not known: obsolete actions, sample, conjunction, connection tracking, and the NSH actions, which
+    // `decode_known` of the parent module reads.
     matches!(
         subtype,
         RESUBMIT..=SET_TUNNEL
@@ -108,18 +110,18 @@ const fn is_known(subtype: u16) -> bool {
     )
 }
 
-/// Whether later versions have an action of their own for it.
+/// Returns true if versions after 1.0 have a standard action instead of this one.
 const fn is_of_v10(subtype: u16) -> bool {
     matches!(subtype, SET_QUEUE | GROUP | SET_MPLS_LABEL | SET_MPLS_TC | SET_MPLS_TTL)
         || matches!(subtype, PUSH_MPLS | POP_MPLS | DEC_MPLS_TTL | DEC_TTL)
 }
 
-/// Actions that the model has for other versions.
+/// Reads the actions that the model represents as standard actions; returns `None` for others.
 fn decode_standard(subtype: u16, action: &mut Reader<'_>) -> Decoded<Option<Action>> {
     let decoded = match subtype {
         SET_QUEUE => Action::SetQueue(long(action)?),
         GROUP => Action::Group(GroupId(long(action)?)),
-        // Too large a value loses its high bits, as in Open vSwitch.
+        // Values that are too large lose their high bits, as in Open vSwitch.
         SET_MPLS_LABEL => Action::SetField { field: Field::MplsLabel, value: u128::from(long(action)? & 0xf_ffff) },
         SET_MPLS_TC => Action::SetField { field: Field::MplsTc, value: u128::from(byte(action)? & 7) },
         SET_MPLS_TTL => Action::SetMplsTtl(byte(action)?),
@@ -129,7 +131,7 @@ fn decode_standard(subtype: u16, action: &mut Reader<'_>) -> Decoded<Option<Acti
         DEC_TTL => void(action, Action::DecNwTtl)?,
         REG_MOVE => decode_move(action)?,
         REG_LOAD2 => decode_load2(action)?,
-        // What these versions are sent for it (see `v13::action`): one thing has one form in the model.
+        // These versions encode a set-field instead (see `v13::action`), so the model has one form.
         SET_TUNNEL if action.version() != Version::V10 => set_tunnel(long(action)?.into()),
         SET_TUNNEL64 if action.version() != Version::V10 => set_tunnel(long_long(action)?),
         REG_LOAD => {
@@ -225,13 +227,13 @@ fn decode_own(subtype: u16, action: &mut Reader<'_>) -> Decoded<NxAction> {
     })
 }
 
-/// An argument of four bytes behind two of padding.
+/// Reads a four-byte argument after two bytes of padding.
 fn long(action: &mut Reader<'_>) -> Decoded<u32> {
     action.skip(2)?;
     action.u32()
 }
 
-/// An argument of eight bytes behind six of padding.
+/// Reads an eight-byte argument after six bytes of padding.
 fn long_long(action: &mut Reader<'_>) -> Decoded<u64> {
     action.skip(6)?;
     action.u64()
@@ -317,7 +319,7 @@ fn decode_multipath(action: &mut Reader<'_>) -> Decoded<Multipath> {
     let (offset, bits) = nxm::split_bits(action.u16()?);
     let at = action.at();
     let dst = nxm::decode_subfield(action, offset, bits)?;
-    // The highest link's number must fit (as Open vSwitch answers).
+    // The number of the highest link must fit the destination, as in Open vSwitch.
     if bits < 16 && max_link >> bits != 0 {
         let reason = format!("found {bits} bits for links up to {max_link}");
         return Err(action.error_at(at, BadAction::BadArgument, reason));
@@ -389,14 +391,15 @@ fn decode_controller2(action: &mut Reader<'_>) -> Decoded<ControllerAction> {
     Ok(controller)
 }
 
-/// Writes an action; `list` writes actions of the version that the message has.
+/// Writes an action. `list` writes actions of the message's version, for nested actions.
 pub(crate) fn encode(
     action: &NxAction,
     writer: &mut Writer<'_>,
     list: &dyn Fn(&[Action], &mut Writer<'_>) -> Encoded,
 ) -> Encoded {
     let subtype = subtype(action);
-    // A load has four bytes for the field's header. Where that takes eight, Open vSwitch, too, sends what sets a field.
+    // A load has only four bytes for the field's header. For an eight-byte header, this sends a set-field, as Open
+    // vSwitch does.
     if let NxAction::Load { dst, value } = action
         && nxm::header_bytes(*dst) > 4
     {
@@ -460,7 +463,7 @@ pub(crate) fn encode(
             writer.u16(part.offset);
             nxm::encode_header(*part, writer)?;
             writer.u16(part.bits);
-            // Always as long as with a long header.
+            // The length is always that of a long header.
             writer.zeros(10 - nxm::header_bytes(*part));
             Ok(())
         }
@@ -483,14 +486,14 @@ pub(crate) fn encode(
     })
 }
 
-/// An action of a subtype, filled up to a multiple of eight bytes.
+/// Writes an action of a subtype, padded to a multiple of eight bytes.
 fn nicira(subtype: u16, writer: &mut Writer<'_>, body: impl FnOnce(&mut Writer<'_>) -> Encoded) -> Encoded {
     padded(VENDOR, writer, |writer| {
         writer.u32(NICIRA);
         writer.u16(subtype);
         let start = writer.at();
         body(writer)?;
-        // Never less than sixteen bytes in all.
+        // The whole action has at least sixteen bytes.
         writer.zeros(6_usize.saturating_sub(writer.at() - start));
         Ok(())
     })
@@ -554,7 +557,7 @@ fn encode_bundle(bundle: &Bundle, writer: &mut Writer<'_>) -> Encoded {
     bundle.members.iter().try_for_each(|port| port::encode_no(*port, writer))
 }
 
-/// Writes the header of a field where there are four bytes for it.
+/// Writes a field's header where there are only four bytes for it; fails for an eight-byte header.
 fn encode_short_header(part: Subfield, writer: &mut Writer<'_>) -> Encoded {
     if nxm::header_bytes(part) > 4 {
         return Err(writer.cannot(format!("a number written to {}, whose header is too long", part.field)));
@@ -585,7 +588,7 @@ fn encode_controller(controller: &ControllerAction, subtype: u16, writer: &mut W
     let property = |kind: u16, value: &[u8], writer: &mut Writer<'_>| {
         let start = writer.at();
         writer.u16(kind);
-        // The values are a message's userdata at most, and a message has 65535 bytes.
+        // The longest value is userdata from a message, which has at most 65535 bytes.
         writer.u16(u16::try_from(value.len() + 4).unwrap_or(u16::MAX));
         writer.bytes(value);
         writer.pad_from(start);
@@ -607,7 +610,7 @@ fn encode_controller(controller: &ControllerAction, subtype: u16, writer: &mut W
     }
 }
 
-/// Writes bits of a field being copied to another (`NXAST_REG_MOVE`).
+/// Writes a copy of bits from one field to another (`NXAST_REG_MOVE`).
 pub(crate) fn encode_move(src: Subfield, dst: Subfield, writer: &mut Writer<'_>) -> Encoded {
     nicira(REG_MOVE, writer, |writer| {
         writer.u16(src.bits);
@@ -618,7 +621,7 @@ pub(crate) fn encode_move(src: Subfield, dst: Subfield, writer: &mut Writer<'_>)
     })
 }
 
-/// Writes a set-field, with or without mask, for versions that cannot say it (`NXAST_REG_LOAD2`).
+/// Writes a set-field with an optional mask for versions that lack it (`NXAST_REG_LOAD2`).
 pub(crate) fn encode_load2(field: Field, value: u128, mask: Option<u128>, writer: &mut Writer<'_>) -> Encoded {
     nicira(REG_LOAD2, writer, |writer| {
         writer.zeros(6);
@@ -626,7 +629,7 @@ pub(crate) fn encode_load2(field: Field, value: u128, mask: Option<u128>, writer
     })
 }
 
-/// Writes an action that 1.0 lacks and Nicira's extensions have; `None` if they lack it too.
+/// Writes an action that 1.0 lacks as a Nicira action; returns `None` if there is none for it.
 pub(crate) fn encode_for_v10(action: &Action, writer: &mut Writer<'_>) -> Option<Encoded> {
     let long = |subtype, argument: u32, writer: &mut Writer<'_>| {
         nicira(subtype, writer, |writer| {

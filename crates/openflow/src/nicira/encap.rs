@@ -1,17 +1,17 @@
-//! Headers put in front of packets and taken off: encap and decap, with their properties (`include/openvswitch/ofp-ed-props.h`).
+//! Reads and writes the actions encap and decap, with their properties (`include/openvswitch/ofp-ed-props.h`).
 use crate::model::error::BadAction;
 use crate::model::{Action, Encap, NshHeader, NshTlv};
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 use weir_packet::PacketType;
 
-/// The class of properties of network service headers.
+/// Class of properties about network service headers.
 const NSH: u16 = 4;
 const MD_TYPE: u8 = 1;
 const TLV: u8 = 2;
-/// A property's class, type and length.
+/// Length in bytes of a property's class, type and length fields.
 const HEAD: usize = 4;
 
-/// What follows the subtype: header size (ignored), packet type, properties.
+/// Reads an encap after the subtype: header size (ignored), packet type, properties.
 pub(super) fn decode(action: &mut Reader<'_>) -> Decoded<Action> {
     action.rename("encap");
     action.skip(2)?;
@@ -20,7 +20,7 @@ pub(super) fn decode(action: &mut Reader<'_>) -> Decoded<Action> {
     let header = if kind == PacketType::NSH {
         Encap::Nsh(decode_nsh(action)?)
     } else if kind.is_ethernet() {
-        // It has no properties.
+        // Ethernet has no properties.
         action.finish()?;
         Encap::Ethernet
     } else {
@@ -35,7 +35,7 @@ fn decode_nsh(action: &mut Reader<'_>) -> Decoded<NshHeader> {
     while !action.is_empty() {
         let at = action.at();
         let (class, kind, length) = (action.u16()?, action.u8()?, usize::from(action.u8()?));
-        // The padding need not count.
+        // The length may or may not include the padding.
         let Some(body) = length.next_multiple_of(8).checked_sub(HEAD).filter(|_| length > HEAD) else {
             let reason = format!("found property of length {length}, expected at least {}", HEAD + 1);
             return Err(action.error_at(at, BadAction::BadLen, reason));
@@ -75,7 +75,7 @@ pub(super) fn encode(header: &Encap, writer: &mut Writer<'_>) -> Encoded {
         Encap::Nsh(header) => {
             writer.u32(PacketType::NSH.to_bits());
             if let Some(md_type) = header.md_type {
-                // Without its padding, as Open vSwitch has it; a value's length is with it.
+                // This length does not include the padding, as in Open vSwitch; the length of a TLV property does.
                 property(MD_TYPE, 5, writer);
                 writer.u8(md_type);
                 writer.zeros(3);
@@ -106,7 +106,7 @@ fn property(kind: u8, length: u8, writer: &mut Writer<'_>) {
     writer.u8(length);
 }
 
-/// What follows the subtype: padding, the type of what is under the header.
+/// Reads a decap after the subtype: padding, and the packet type below the header.
 pub(super) fn decode_decap(action: &mut Reader<'_>) -> Decoded<Action> {
     action.rename("decap");
     action.skip(2)?;

@@ -1,16 +1,16 @@
-//! The action that adds flow entries (Open vSwitch's `NXAST_LEARN`).
+//! Reads and writes the learn action, which adds flow entries (Open vSwitch's `NXAST_LEARN`).
 use super::nxm;
 use crate::model::error::BadAction;
 use crate::model::nicira::{Learn, LearnDst, LearnSpec, LearnSrc};
 use crate::model::{Subfield, TableId};
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 
-/// A part's header: its number of bits, where it goes, where it comes from.
+/// Fields of a part's header: width in bits, kind of destination, kind of source.
 const BITS: u16 = 0x3ff;
 const DST_SHIFT: u16 = 11;
 const DST: u16 = 3;
 const SRC_VALUE: u16 = 1 << 13;
-/// Bits that mean nothing.
+/// Bits without meaning, which must be zero.
 const UNUSED: u16 = 0xc400;
 
 const DST_MATCH: u16 = 0;
@@ -25,7 +25,7 @@ pub(super) fn decode(action: &mut Reader<'_>) -> Decoded<Learn> {
     let mut specs = Vec::new();
     while action.left() >= 2 {
         let head = action.u16()?;
-        // A header of nothing ends the list: the rest is padding.
+        // A zero header ends the list; the rest is padding.
         if head == 0 {
             break;
         }
@@ -56,7 +56,7 @@ fn decode_spec(head: u16, action: &mut Reader<'_>) -> Decoded<LearnSpec> {
     Ok(LearnSpec { src, dst, bits })
 }
 
-/// Some bits of a field: the header, and the offset behind it.
+/// Reads bits of a field: the field's header, then the offset. `bits` is the width.
 fn decode_part(bits: u16, action: &mut Reader<'_>) -> Decoded<Subfield> {
     let mut behind = action.clone();
     nxm::decode_header(&mut behind)?;

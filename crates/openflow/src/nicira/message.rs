@@ -1,4 +1,4 @@
-//! Nicira's messages (Open vSwitch's `NXT_*`). What weir does not know stays an experimenter's message.
+//! Reads and writes Nicira's messages (Open vSwitch's `NXT_*`). Messages that weir does not know stay uninterpreted.
 use super::{nxm, packet_in};
 use crate::model::nicira::{FlowFormat, NICIRA, NxMessage, PacketInFormat};
 use crate::model::role::{AsyncConfig, Role, RoleMessage};
@@ -22,7 +22,7 @@ const FLOW_MONITOR_PAUSED: u32 = 22;
 const FLOW_MONITOR_RESUMED: u32 = 23;
 const PACKET_IN2: u32 = 30;
 
-/// A message of an experimenter (1.0: vendor) behind its header.
+/// Reads an experimenter message (1.0: vendor) after the OpenFlow header.
 pub(crate) fn decode(reader: &mut Reader<'_>, version: Version) -> Decoded<Body> {
     let mut head = reader.clone();
     if head.left() >= 8 && head.u32()? == NICIRA {
@@ -75,12 +75,13 @@ fn decode_known(subtype: u32, reader: &mut Reader<'_>, version: Version) -> Deco
     }))
 }
 
-/// Whether later versions have messages of their own, or others', in a message's place.
+/// Returns true for messages that exist in 1.0 only, because later versions have standard messages or others'
+/// extensions instead.
 const fn is_only_in_v10(subtype: u32) -> bool {
     matches!(subtype, ROLE_REQUEST..=FLOW_MOD_TABLE_ID | SET_ASYNC | FLOW_MONITOR_CANCEL..=FLOW_MONITOR_RESUMED)
 }
 
-/// A role, without an election's number: there is none in 1.0.
+/// Reads a role. There is no election number in 1.0.
 fn decode_role(reader: &mut Reader<'_>) -> Decoded<RoleMessage> {
     let role = match reader.u32()? {
         0 => Role::Equal,
@@ -103,7 +104,7 @@ fn decode_flow_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
     let (buffer_id, out_port) = (reader.buffer_id()?, port::decode_no(reader)?);
     let (flags, length) = (v10_flow::decode_flags(reader)?, reader.u16()?);
     reader.skip(6)?;
-    // An entry's own cookie is the message's; which entries are meant stands in the match.
+    // The message carries an add's cookie; the match carries the cookie and mask that select entries.
     let (matching, selected) = nxm::decode_match(reader, length)?;
     let (chosen, cookie_mask) = selected.unwrap_or((cookie, 0));
     Ok(FlowMod {
@@ -127,7 +128,7 @@ fn decode_flow_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
 fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
     let (cookie, priority) = (reader.u64()?, reader.u16()?);
     let reason = flow::decode_reason(reader, FlowRemovedReason::Delete)?;
-    // One more than the table, so that 0 can say nothing.
+    // The field holds the table number plus one; 0 means unknown.
     let table = TableId(reader.u8()?.saturating_sub(1));
     let (duration_sec, duration_nsec, idle_timeout) = (reader.u32()?, reader.u32()?, reader.u16()?);
     let length = reader.u16()?;
@@ -149,7 +150,7 @@ fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
     })
 }
 
-/// Writes a message behind its header.
+/// Writes a message after the OpenFlow header.
 pub(crate) fn encode(message: &NxMessage, version: Version, writer: &mut Writer<'_>) -> Encoded {
     let subtype = subtype(message);
     if is_only_in_v10(subtype) && version != Version::V10 {

@@ -1,4 +1,5 @@
-//! Open vSwitch's own extensions, whose experimenter number is Nicira's (`include/openflow/nicira-ext.h`).
+//! Reads and writes Open vSwitch's extensions, which use Nicira's experimenter number
+//! (`include/openflow/nicira-ext.h`).
 pub(crate) mod action;
 pub(crate) mod encap;
 mod learn;
@@ -13,14 +14,15 @@ use crate::wire::{Decoded, Encoded, Reader, Writer, action::padded};
 
 /// Nicira's experimenter number.
 pub(crate) const NICIRA: u32 = 0x0000_2320;
-/// The action type of experimenters, in every version.
+/// Action type of experimenter actions in every version.
 const EXPERIMENTER: u16 = 0xffff;
 
 const ENCAP: u16 = 46;
 const DECAP: u16 = 47;
 const DEC_NSH_TTL: u16 = 48;
 
-/// An experimenter's action behind its number `id`; what weir does not know stays as it came.
+/// Reads an experimenter action after its experimenter number `id`. An action that weir does not know stays
+/// uninterpreted.
 pub(crate) fn decode_action(id: u32, action: &mut Reader<'_>) -> Decoded<Action> {
     let mut inside = action.fork();
     if id == NICIRA
@@ -32,7 +34,7 @@ pub(crate) fn decode_action(id: u32, action: &mut Reader<'_>) -> Decoded<Action>
     Ok(Action::Experimenter { id, data: action.rest() })
 }
 
-/// An action of Nicira's, if weir knows its subtype.
+/// Reads a Nicira action; returns `None` if weir does not know its subtype.
 fn decode_known(action: &mut Reader<'_>) -> Decoded<Option<Action>> {
     let subtype = action.u16()?;
     Ok(Some(match subtype {
@@ -47,7 +49,7 @@ fn decode_known(action: &mut Reader<'_>) -> Decoded<Option<Action>> {
     }))
 }
 
-/// Writes an action of Nicira's.
+/// Writes an encap, decap or decrement of the NSH TTL.
 pub(crate) fn encode_action(action: &Action, writer: &mut Writer<'_>) -> Encoded {
     match action {
         Action::Encap(header) => extension(ENCAP, writer, |writer| encap::encode(header, writer)),
@@ -63,7 +65,7 @@ pub(crate) fn encode_action(action: &Action, writer: &mut Writer<'_>) -> Encoded
     }
 }
 
-/// An action of Nicira's: `body` writes what follows the subtype.
+/// Writes a Nicira action: `body` writes what follows the subtype.
 fn extension(subtype: u16, writer: &mut Writer<'_>, body: impl FnOnce(&mut Writer<'_>) -> Encoded) -> Encoded {
     padded(EXPERIMENTER, writer, |writer| {
         writer.u32(NICIRA);
@@ -81,7 +83,7 @@ mod tests {
     use crate::wire::action::element;
     use weir_packet::Field;
 
-    /// What `ovs-ofctl` of Open vSwitch 3.1 sends.
+    /// Actions as `ovs-ofctl` of Open vSwitch 3.1 sends them.
     const SENT: [(&str, &str); 6] = [
         ("encap(nsh(md_type=1))", "ffff0018 00002320 002e0000 0001894f 0004010501000000"),
         ("encap(nsh)", "ffff0010 00002320 002e0000 0001894f"),
@@ -117,7 +119,7 @@ mod tests {
         }
     }
 
-    /// One thing has one form in the model: what these versions are sent for it.
+    /// Setting the tunnel id has one form in the model for these versions: the set-field that they encode.
     #[test]
     fn later_versions_set_a_tunnel_by_its_field() {
         for hex in ["ffff0010 00002320 00020000 00000005", "ffff0018 00002320 00090000 00000000 00000000 00000005"] {

@@ -1,5 +1,6 @@
-//! Flow monitors of 1.0, which Open vSwitch brought (`NXST_FLOW_MONITOR`), and of 1.3, an extension of the Open Networking
-//! Foundation's (`ONFMP_FLOW_MONITOR`): the same but for ports, matches and what entries do, which are the version's own.
+//! Reads and writes the flow monitors of 1.0, an extension of Open vSwitch (`NXST_FLOW_MONITOR`), and of 1.3, an
+//! extension of the Open Networking Foundation (`ONFMP_FLOW_MONITOR`). Both have the same layout, except for ports,
+//! matches and instructions, which have the layout of their version.
 use super::nxm;
 use crate::model::error::{BadAction, BadRequest, FlowMonitorFailed};
 use crate::model::flow::FlowRemovedReason;
@@ -9,9 +10,9 @@ use crate::v10::{flow as v10_flow, port};
 use crate::v13::{flow::proto, instruction, oxm};
 use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
 
-/// `NXFMF_*` that there are: as in 1.4, which adds one.
+/// All defined flags, `NXFMF_*`. They equal 1.4's, which has one more.
 const FLAGS: u16 = 0x3f;
-/// `NXFME_*`, in order of their numbers. Entries there at the beginning are told as if they were added.
+/// Events in the order of their numbers, `NXFME_*`. Entries that exist at the beginning are reported as added.
 const EVENTS: [FlowEvent; 3] = [FlowEvent::Added, FlowEvent::Removed, FlowEvent::Modified];
 const ABBREV: u16 = 3;
 
@@ -63,7 +64,8 @@ pub(crate) fn encode_request(monitor: &FlowMonitor, writer: &mut Writer<'_>) -> 
     encode_match(&monitor.matching, place, writer)
 }
 
-/// A match whose length the head before it tells, too. 1.3's has its own head with Open vSwitch; os-ken leaves it out.
+/// Reads a match whose length (`length`) precedes it. In 1.3, Open vSwitch sends the match with its own header,
+/// os-ken without.
 fn decode_match(reader: &mut Reader<'_>, length: u16) -> Decoded<Match> {
     match reader.version() {
         Version::V10 => Ok(nxm::decode_match(reader, length)?.0),
@@ -72,7 +74,7 @@ fn decode_match(reader: &mut Reader<'_>, length: u16) -> Decoded<Match> {
     }
 }
 
-/// Writes a match, and its length at `place`.
+/// Writes a match, and its length into the 16 bits at offset `place`.
 fn encode_match(matching: &Match, place: usize, writer: &mut Writer<'_>) -> Encoded {
     if writer.version() == Version::V10 {
         return nxm::encode_match(matching, None, place, writer);
@@ -102,7 +104,7 @@ pub(crate) fn decode_update(reader: &mut Reader<'_>) -> Decoded<FlowUpdate> {
 }
 
 fn decode_full(event: FlowEvent, part: &mut Reader<'_>) -> Decoded<FlowUpdateFull> {
-    // The reason's high byte. What stands there in other events means nothing.
+    // High byte of the reason. In other events the reason has no meaning.
     part.skip(1)?;
     let reason = match event {
         FlowEvent::Removed => Some(flow::decode_reason(part, FlowRemovedReason::Eviction)?),
@@ -186,7 +188,8 @@ mod tests {
         Body::MultipartRequest(MultipartRequest { more: false, body: RequestBody::FlowMonitor(monitors) })
     }
 
-    /// What `ovs-ofctl monitor` of Open vSwitch 3.1 sends for `watch:` and `watch:table=1,out_port=2,!initial,ip`.
+    /// Requests as `ovs-ofctl monitor` of Open vSwitch 3.1 sends them for `watch:` and
+    /// `watch:table=1,out_port=2,!initial,ip`.
     const SENT: [(Version, &str, &str); 2] = [
         (
             Version::V10,
@@ -228,7 +231,7 @@ mod tests {
         }
     }
 
-    /// What os-ken sends: the match is the list of fields alone.
+    /// The requests of os-ken contain only the list of fields, without a match header.
     #[test]
     fn a_match_without_a_head_is_read() {
         let hex =

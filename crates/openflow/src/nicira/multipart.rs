@@ -1,4 +1,5 @@
-//! Nicira's statistics (Open vSwitch's `NXST_*`), which 1.0 has for entries that its own cannot say.
+//! Reads and writes Nicira's statistics (Open vSwitch's `NXST_*`), which 1.0 uses for flow entries that its own
+//! statistics cannot express.
 use super::{monitor, nxm};
 use crate::model::error::BadRequest;
 use crate::model::flow::FlowFlags;
@@ -13,7 +14,8 @@ const FLOW: u32 = 0;
 const AGGREGATE: u32 = 1;
 const FLOW_MONITOR: u32 = 2;
 
-/// Experimenter's and type number, if it is one of these.
+/// Reads the head of a Nicira statistics message and returns its type; reads nothing and returns `None` for other
+/// messages.
 fn known(reader: &mut Reader<'_>) -> Decoded<Option<u32>> {
     let mut head = reader.clone();
     if head.left() < 12 || head.u32()? != NICIRA {
@@ -29,7 +31,7 @@ fn known(reader: &mut Reader<'_>) -> Decoded<Option<u32>> {
     Ok(Some(kind))
 }
 
-/// A request of an experimenter; what is not known here is not looked into.
+/// Reads an experimenter's request. An unknown one stays uninterpreted.
 pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<RequestBody> {
     Ok(match known(reader)? {
         Some(FLOW) => RequestBody::NxFlow(decode_flow_request(reader)?),
@@ -39,7 +41,7 @@ pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<RequestBody> {
     })
 }
 
-/// A reply of an experimenter; what is not known here is not looked into.
+/// Reads an experimenter's reply. An unknown one stays uninterpreted.
 pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<ReplyBody> {
     Ok(match known(reader)? {
         Some(FLOW) => ReplyBody::NxFlow(reader.list(decode_stats)?),
@@ -55,7 +57,7 @@ fn head(kind: u32, writer: &mut Writer<'_>) {
     writer.zeros(4);
 }
 
-/// Writes one of Nicira's requests.
+/// Writes a Nicira request.
 pub(crate) fn encode_request(body: &RequestBody, writer: &mut Writer<'_>) -> Encoded {
     match body {
         RequestBody::NxFlow(request) => {
@@ -74,7 +76,7 @@ pub(crate) fn encode_request(body: &RequestBody, writer: &mut Writer<'_>) -> Enc
     }
 }
 
-/// Writes one of Nicira's replies.
+/// Writes a Nicira reply.
 pub(crate) fn encode_reply(body: &ReplyBody, writer: &mut Writer<'_>) -> Encoded {
     match body {
         ReplyBody::NxFlow(entries) => {
@@ -123,7 +125,7 @@ fn decode_stats(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
     let (duration_sec, duration_nsec) = (entry.u32()?, entry.u32()?);
     let (priority, idle_timeout, hard_timeout) = (entry.u16()?, entry.u16()?, entry.u16()?);
     let length = entry.u16()?;
-    // Seconds since the last packet and the last change, plus one: the model does not have them.
+    // Seconds since the last packet and the last change, plus one. The model does not have them.
     entry.skip(4)?;
     let (cookie, packet_count, byte_count) = (entry.u64()?, entry.u64()?, entry.u64()?);
     Ok(FlowStats {
@@ -156,7 +158,7 @@ fn encode_stats(stats: &FlowStats, writer: &mut Writer<'_>) -> Encoded {
     writer.u16(stats.hard_timeout);
     let place = writer.at();
     writer.u16(0);
-    // The ages are not known.
+    // The ages are unknown.
     writer.zeros(4);
     writer.u64(stats.cookie);
     writer.u64(stats.packet_count);

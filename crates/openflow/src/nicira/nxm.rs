@@ -1,7 +1,8 @@
-//! Nicira's fields: the classes `NXM_OF_*` (0x0000) and `NXM_NX_*` (0x0001), and the headers by which actions name fields.
+//! Reads and writes Nicira's match fields, classes `NXM_OF_*` (0x0000) and `NXM_NX_*` (0x0001), and the headers by
+//! which actions name fields.
 //!
-//! They mean the same fields as the standard's own class does, which has newer names for most of them. Three differ: ports have
-//! 16 bits, the type-of-service byte is the DSCP's six bits and two zeros, and the VLAN tag is one field.
+//! The fields equal those of the standard's class, which has newer names for most of them, with three exceptions:
+//! ports have 16 bits, the type-of-service byte is the DSCP's six bits and two zeros, and the VLAN tag is one field.
 use crate::model::error::{BadAction, BadMatch, ErrorType};
 use crate::model::matching::MatchField;
 use crate::model::multipart::OxmId;
@@ -11,14 +12,14 @@ use crate::v13::oxm;
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 use weir_packet::Field;
 
-/// `OFPXMC_NXM_0`.
+/// Class number `OFPXMC_NXM_0`.
 const NXM_0: u16 = 0x0000;
-/// `OFPXMC_NXM_1`.
+/// Class number `OFPXMC_NXM_1`.
 const NXM_1: u16 = 0x0001;
-/// `NXM_NX_COOKIE`: not a field of packets, but of the entries that a request is about.
+/// Field number of `NXM_NX_COOKIE`. The cookie is not a field of packets, but selects flow entries in a request.
 const COOKIE: u8 = 30;
 
-/// A field under Nicira's name: class, number, name.
+/// Nicira's class, number and name of a field.
 pub(crate) struct Nxm {
     pub(crate) field: Field,
     class: u16,
@@ -26,7 +27,7 @@ pub(crate) struct Nxm {
     pub(crate) name: &'static str,
 }
 
-/// Fields of class 0x0000, in order of their numbers, and of class 0x0001 but for the registers.
+/// Fields of class 0x0000 in the order of their numbers, then fields of class 0x0001 except registers and TCP flags.
 const FIELDS: [(Field, u16, u8, &str); 34] = [
     (Field::InPort, NXM_0, 0, "NXM_OF_IN_PORT"),
     (Field::EthDst, NXM_0, 1, "NXM_OF_ETH_DST"),
@@ -64,7 +65,7 @@ const FIELDS: [(Field, u16, u8, &str); 34] = [
     (Field::PktMark, NXM_1, 33, "NXM_NX_PKT_MARK"),
 ];
 
-/// Fields whose number follows from the register's.
+/// Registers, which are of class 0x0001.
 const REGISTERS: [(Field, u8, &str); 20] = [
     (Field::Reg0, 0, "NXM_NX_REG0"),
     (Field::Reg1, 1, "NXM_NX_REG1"),
@@ -88,10 +89,10 @@ const REGISTERS: [(Field, u8, &str); 20] = [
     (Field::Xxreg3, 114, "NXM_NX_XXREG3"),
 ];
 
-/// TCP's flags, whose standard form is an extension of another experimenter's.
+/// TCP flags. In the standard they are an extension by another experimenter.
 const TCP_FLAGS: (Field, u16, u8, &str) = (Field::TcpFlags, NXM_1, 34, "NXM_NX_TCP_FLAGS");
 
-/// Every field that has a name of Nicira's.
+/// Returns every field that has a Nicira name.
 pub(crate) fn all() -> impl Iterator<Item = Nxm> {
     let registers = REGISTERS.into_iter().map(|(field, number, name)| (field, NXM_1, number, name));
     let fields = FIELDS.into_iter().chain([TCP_FLAGS]).chain(registers);
@@ -106,13 +107,13 @@ fn from_wire(class: u16, number: u8) -> Option<Nxm> {
     all().find(|nxm| (nxm.class, nxm.number) == (class, number))
 }
 
-/// Whether entries of this class are read here.
+/// Returns true if this module reads entries of the class.
 const fn is_class(class: u16) -> bool {
     class == NXM_0 || class == NXM_1
 }
 
 impl Nxm {
-    /// Bytes of a value.
+    /// Returns the length of a value in bytes.
     const fn bytes(&self) -> usize {
         match self.field {
             Field::InPort => 2,
@@ -129,7 +130,8 @@ impl Nxm {
     }
 }
 
-/// An entry of one of Nicira's classes, if it is a field that weir knows: its header was read, `payload` is value and mask.
+/// Returns the field of an entry in one of Nicira's classes; `None` for other classes and unknown fields. The entry's
+/// header is already read; `payload` is value and mask. Fails if the length is wrong or the field allows no mask.
 pub(crate) fn field_of(class: u16, number: u8, has_mask: bool, payload: &[u8]) -> Option<Result<MatchField, String>> {
     if !is_class(class) {
         return None;
@@ -150,10 +152,10 @@ pub(crate) fn field_of(class: u16, number: u8, has_mask: bool, payload: &[u8]) -
     Some(mask.transpose().map(|mask| MatchField::Known { field: nxm.field, value, mask }))
 }
 
-/// Cookie and mask that a match names beside fields of packets.
+/// Cookie and mask that a match contains in addition to fields of packets.
 pub(crate) type Cookie = Option<(u64, u64)>;
 
-/// A match as Nicira's messages carry it: `length` bytes of entries, then padding.
+/// Reads a match as in Nicira's messages: `length` bytes of entries, then padding.
 pub(crate) fn decode_match(reader: &mut Reader<'_>, length: u16) -> Decoded<(Match, Cookie)> {
     let fields = decode_fields(reader, length)?;
     let length = usize::from(length);
@@ -161,7 +163,7 @@ pub(crate) fn decode_match(reader: &mut Reader<'_>, length: u16) -> Decoded<(Mat
     Ok(fields)
 }
 
-/// `length` bytes of entries.
+/// Reads `length` bytes of entries.
 pub(crate) fn decode_fields(reader: &mut Reader<'_>, length: u16) -> Decoded<(Match, Cookie)> {
     let mut part = reader.part(length.into(), "match", BadMatch::BadLen)?;
     let (mut fields, mut cookie) = (Vec::new(), None);
@@ -187,7 +189,7 @@ pub(crate) fn decode_fields(reader: &mut Reader<'_>, length: u16) -> Decoded<(Ma
     Ok((Match { fields }, cookie))
 }
 
-/// Writes a match as Nicira's messages carry it, with padding; its length goes into the 16 bits at `place`.
+/// Writes a match as in Nicira's messages, with padding, and its length into the 16 bits at offset `place`.
 pub(crate) fn encode_match(matching: &Match, cookie: Cookie, place: usize, writer: &mut Writer<'_>) -> Encoded {
     let start = writer.at();
     encode_fields(matching, writer)?;
@@ -211,7 +213,7 @@ pub(crate) fn encode_fields(matching: &Match, writer: &mut Writer<'_>) -> Encode
     })
 }
 
-/// Writes a field under Nicira's name if it has one, otherwise under the standard's.
+/// Writes a field in Nicira's class if it has a Nicira name, otherwise in the standard's class.
 fn encode_field(field: Field, value: u128, mask: Option<u128>, writer: &mut Writer<'_>) -> Encoded {
     let Some(nxm) = of(field) else { return oxm::encode_field(field, value, mask, writer) };
     if field != Field::InPort && field != Field::IpDscp {
@@ -230,13 +232,13 @@ fn encode_field(field: Field, value: u128, mask: Option<u128>, writer: &mut Writ
     Ok(())
 }
 
-/// Reads the header by which an action names a field, which is its whole: the field, and as many of its bits as the header
-/// means.
+/// Reads the header by which an action names a field. Returns the field, with the range of bits that the header
+/// stands for.
 pub(crate) fn decode_header(reader: &mut Reader<'_>) -> Decoded<Subfield> {
     let at = reader.at();
     let id = oxm::decode_id(reader)?;
     let found = match from_wire(id.class, id.number) {
-        // The byte's two low bits are no field's.
+        // The two low bits of the type-of-service byte belong to no field.
         Some(Nxm { field: Field::IpDscp, .. }) => None,
         Some(nxm) => Some((nxm.field, nxm.bytes())),
         None => id.field().map(|field| (field, field.bytes() + if id.experimenter.is_some() { 4 } else { 0 })),
@@ -254,7 +256,7 @@ pub(crate) fn decode_header(reader: &mut Reader<'_>) -> Decoded<Subfield> {
     Ok(if field == Field::InPort && bytes == 2 { Subfield { bits: 16, ..all } } else { all })
 }
 
-/// Reads a header, padding up to eight bytes included, and checks that bits lie within the field.
+/// Reads a header, including its padding to eight bytes, and checks that the bits lie within the field.
 pub(crate) fn decode_subfield(reader: &mut Reader<'_>, offset: u16, bits: u16) -> Decoded<Subfield> {
     let at = reader.at();
     let all = decode_header(reader)?;
@@ -268,15 +270,15 @@ fn within(all: Subfield, offset: u16, bits: u16) -> Option<Subfield> {
     (bits > 0 && u32::from(offset) + u32::from(bits) <= u32::from(all.bits)).then_some(Subfield { offset, bits, ..all })
 }
 
-/// `ofs_nbits`: the offset in ten bits, and one less than the number of bits.
+/// Splits `ofs_nbits` into the offset (ten bits) and the number of bits (stored minus one).
 pub(crate) const fn split_bits(both: u16) -> (u16, u16) {
     (both >> 6, (both & 0x3f) + 1)
 }
 
-/// The highest offset that ten bits hold.
+/// Highest offset that ten bits can hold.
 const MAX_OFFSET: u16 = 0x3ff;
 
-/// Writes `ofs_nbits`.
+/// Writes `ofs_nbits`; fails if the range does not fit.
 pub(crate) fn encode_bits(part: Subfield, writer: &mut Writer<'_>) -> Encoded {
     if part.bits == 0 || part.bits > 64 {
         return Err(writer.cannot(format!("{} bits of {} at once, at most 64", part.bits, part.field)));
@@ -290,7 +292,7 @@ pub(crate) fn encode_bits(part: Subfield, writer: &mut Writer<'_>) -> Encoded {
 
 /// Writes the header by which an action names a field.
 pub(crate) fn encode_header(part: Subfield, writer: &mut Writer<'_>) -> Encoded {
-    // The port of 32 bits has the standard's name.
+    // The 32-bit port field has only the standard's header.
     let is_wide_port = part.field == Field::InPort && u32::from(part.offset) + u32::from(part.bits) > 16;
     let own = of(part.field).filter(|nxm| !is_wide_port && nxm.field != Field::IpDscp);
     if let Some(nxm) = own {
@@ -303,7 +305,7 @@ pub(crate) fn encode_header(part: Subfield, writer: &mut Writer<'_>) -> Encoded 
     oxm::encode_id(&id?, writer)
 }
 
-/// Bytes of a field's header.
+/// Returns the length of a field's header in bytes.
 pub(crate) fn header_bytes(part: Subfield) -> usize {
     let is_own = of(part.field).is_some_and(|nxm| nxm.field != Field::IpDscp);
     if is_own || OxmId::of(part.field, false).is_none_or(|id| id.experimenter.is_none()) { 4 } else { 8 }

@@ -1,4 +1,4 @@
-//! Packet-ins with the pipeline's fields (`NXT_PACKET_IN`), and with properties (`NXT_PACKET_IN2`).
+//! Reads and writes packet-ins with pipeline fields (`NXT_PACKET_IN`) and with properties (`NXT_PACKET_IN2`).
 use super::nxm;
 use crate::model::error::BadRequest;
 use crate::model::nicira::PacketIn2;
@@ -48,7 +48,8 @@ pub(super) fn encode(packet: &PacketIn, writer: &mut Writer<'_>) -> Encoded {
     Ok(())
 }
 
-/// What a property does not say is as if there were nothing to say: no buffer, table 0, no cookie, an action.
+/// Reads a packet-in with properties. Defaults for missing properties: no buffer, table 0, no cookie, reason
+/// "action".
 pub(super) fn decode2(reader: &mut Reader<'_>) -> Decoded<PacketIn2> {
     let mut packet = PacketIn {
         buffer_id: None,
@@ -78,7 +79,7 @@ pub(super) fn decode2(reader: &mut Reader<'_>) -> Decoded<PacketIn2> {
             REASON => packet.reason = decode_reason(&mut property)?,
             METADATA => {
                 let length = u16::try_from(property.left()).unwrap_or(u16::MAX);
-                // The padding is the property's.
+                // Padding belongs to the property.
                 packet.matching = nxm::decode_fields(&mut property, length)?.0;
             }
             USERDATA => userdata = property.rest(),
