@@ -1,9 +1,9 @@
-//! Actions (OpenFlow 1.3.5, 7.2.5).
+//! Reads and writes actions (OpenFlow 1.3.5, 7.2.5).
 //!
-//! 1.0's own actions are sent as what Open vSwitch sends for them: set-fields of the field that 1.0 means. Ports are TCP's
-//! unless the match says UDP or SCTP; the type-of-service byte becomes its DSCP bits. They differ from 1.0's on packets that
-//! lack the field: 1.0 pushes a VLAN tag and leaves others alone, a 1.3 switch may refuse such an entry. `enqueue` becomes
-//! set-queue and output, and the queue stays set for outputs that follow.
+//! 1.0's actions are encoded as the set-fields that Open vSwitch sends for them. Ports become TCP's, unless the match
+//! is on UDP or SCTP; the type-of-service byte becomes its DSCP bits. The effect differs on packets that lack the
+//! field: 1.0 pushes a VLAN tag or leaves the packet alone, a 1.3 switch may refuse such a flow entry. `enqueue`
+//! becomes set-queue and output, and the queue stays set for later outputs.
 use super::oxm;
 use crate::model::action::Action;
 use crate::model::error::BadAction;
@@ -33,7 +33,7 @@ const PUSH_PBB: u16 = 26;
 const POP_PBB: u16 = 27;
 const EXPERIMENTER: u16 = 0xffff;
 
-/// One action.
+/// Reads one action.
 pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
     let at = reader.at();
     let (kind, mut action) = element(reader)?;
@@ -62,7 +62,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
     Ok(decoded)
 }
 
-/// An action of eight bytes: its type, and an argument of at most four.
+/// Returns an eight-byte action, given its type and argument; `None` if the version has no such type.
 fn small(kind: u16, Argument { byte, short, long }: Argument, version: Version) -> Option<Action> {
     Some(match kind {
         COPY_TTL_OUT => Action::CopyTtlOut,
@@ -84,7 +84,7 @@ fn small(kind: u16, Argument { byte, short, long }: Argument, version: Version) 
     })
 }
 
-/// A field weir does not know stays raw, for the switch to refuse.
+/// Reads a set-field. A field that weir does not know stays uninterpreted, for the switch to refuse.
 fn decode_set_field(action: &mut Reader<'_>) -> Decoded<Action> {
     action.rename("set-field");
     let at = action.at();
@@ -113,7 +113,7 @@ fn decode_set_field(action: &mut Reader<'_>) -> Decoded<Action> {
     }
 }
 
-/// Writes a list of actions; `proto` is the `ip_proto` that the entry matches, if it does.
+/// Writes a list of actions. `proto` is the `ip_proto` that the flow entry matches, if any.
 pub(crate) fn encode_list(actions: &[Action], proto: Option<u8>, writer: &mut Writer<'_>) -> Encoded {
     actions.iter().try_for_each(|action| encode(action, proto, writer))
 }
@@ -169,7 +169,7 @@ fn encode(action: &Action, proto: Option<u8>, writer: &mut Writer<'_>) -> Encode
     Ok(())
 }
 
-/// Nicira's action, or what Open vSwitch sends for it.
+/// Writes a Nicira action, or the standard action that Open vSwitch sends for it.
 fn encode_nicira(nx: &NxAction, proto: Option<u8>, writer: &mut Writer<'_>) -> Encoded {
     match *nx {
         NxAction::SetTunnel { id, .. } => set_field(Field::TunnelId, id, writer),

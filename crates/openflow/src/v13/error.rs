@@ -1,5 +1,5 @@
-//! Numbers of error types (OpenFlow 1.3.5, 7.4.4; OpenFlow 1.4.1, 7.5.4; OpenFlow 1.5.1, 7.5.4). The codes' numbers are the
-//! model's own; how many of them a version has differs.
+//! Converts error types and codes to numbers and back (OpenFlow 1.3.5, 7.4.4; OpenFlow 1.4.1, 7.5.4; OpenFlow 1.5.1,
+//! 7.5.4). The model has the same numbers; the versions differ in how many types and codes they have.
 use super::onf::ONF;
 use crate::model::error::{
     AsyncConfigFailed, BadAction, BadInstruction, BadMatch, BadProperty, BadRequest, BundleFailed, FlowModFailed,
@@ -8,7 +8,7 @@ use crate::model::error::{
 };
 use crate::model::{ErrorType, Version};
 
-/// How many codes 1.3, 1.4 and 1.5 have, by type.
+/// Number of codes in 1.3, 1.4 and 1.5, indexed by error type.
 const N_CODES: [[u16; 3]; 18] = [
     [2, 2, 2],
     [14, 16, 19],
@@ -29,14 +29,15 @@ const N_CODES: [[u16; 3]; 18] = [
     [0, 8, 8],
     [0, 16, 19],
 ];
-/// `OFPET_TABLE_FEATURES_FAILED`, of which 1.4 took three codes away, since they are about properties.
+/// `OFPET_TABLE_FEATURES_FAILED`. 1.4 removed three of its codes, because property errors replace them.
 const TABLE_FEATURES_FAILED: u16 = 13;
 const PROPERTY_CODES: std::ops::RangeInclusive<u16> = 2..=4;
-/// `OFPBFC_*` as errors of the Open Networking Foundation's in 1.3 (extension 230): this, and the code.
+/// Number of code 0 of `OFPBFC_*` in 1.3, where bundle errors are experimenter errors of the Open Networking
+/// Foundation (extension 230).
 const ONF_BUNDLE_FAILED: u16 = 2300;
 const N_ONF_BUNDLE_CODES: u16 = 16;
 
-/// Whether a version has a type and a code.
+/// Returns true if the version has this error type and code.
 fn has(kind: u16, code: u16, version: Version) -> bool {
     let place = match version {
         Version::V10 | Version::V13 => 0,
@@ -47,7 +48,7 @@ fn has(kind: u16, code: u16, version: Version) -> bool {
     !gone && N_CODES.get(usize::from(kind)).is_some_and(|n_codes| code < n_codes[place])
 }
 
-/// An experimenter's error; in 1.3 one of those may be a bundle's.
+/// Returns an experimenter's error; in 1.3 this may be a bundle error.
 pub(crate) fn from_experimenter(kind: u16, id: u32, version: Version) -> ErrorType {
     let code = kind.checked_sub(ONF_BUNDLE_FAILED).filter(|code| *code < N_ONF_BUNDLE_CODES);
     match code.and_then(BundleFailed::from_number) {
@@ -56,7 +57,8 @@ pub(crate) fn from_experimenter(kind: u16, id: u32, version: Version) -> ErrorTy
     }
 }
 
-/// The experimenter's type and number by which a version says an error, if it is one.
+/// Returns the experimenter's error type and number by which the version carries an error; `None` if it does not use
+/// them.
 pub(crate) fn experimenter(error: ErrorType, version: Version) -> Option<(u16, u32)> {
     match error {
         ErrorType::Experimenter { kind, id } => Some((kind, id)),
@@ -67,7 +69,7 @@ pub(crate) fn experimenter(error: ErrorType, version: Version) -> Option<(u16, u
     }
 }
 
-/// The error of a type and a code; kept as they came when the version has none.
+/// Returns the error for a type and a code. Unknown numbers are kept as received.
 pub(crate) fn from_numbers(kind: u16, code: u16, version: Version) -> ErrorType {
     if !has(kind, code, version) {
         return ErrorType::Unknown { kind, code };
@@ -96,7 +98,7 @@ pub(crate) fn from_numbers(kind: u16, code: u16, version: Version) -> ErrorType 
     known.unwrap_or(ErrorType::Unknown { kind, code })
 }
 
-/// The type and code of an error, or of the nearest one that the version has.
+/// Returns type and code of an error, or those of the nearest error that the version has.
 pub(crate) fn numbers(error: ErrorType, version: Version) -> (u16, u16) {
     let (kind, code) = all_numbers(error);
     if matches!(error, ErrorType::Unknown { .. }) || has(kind, code, version) {
@@ -105,7 +107,7 @@ pub(crate) fn numbers(error: ErrorType, version: Version) -> (u16, u16) {
     all_numbers(nearest(error, version))
 }
 
-/// An error that 1.3 and later have, or 1.4 and later, for one that later or earlier versions have.
+/// Returns the nearest error that the version has, for one that only earlier or later versions have.
 fn nearest(error: ErrorType, version: Version) -> ErrorType {
     match error {
         ErrorType::BadAction(BadAction::BadSetMask) => BadAction::BadSetArgument.into(),
@@ -123,7 +125,7 @@ fn nearest(error: ErrorType, version: Version) -> ErrorType {
         ErrorType::TableFeaturesFailed(_) => TableFeaturesFailed::Eperm.into(),
         ErrorType::BadProperty(BadProperty::BadLen) => BadRequest::BadLen.into(),
         ErrorType::BundleFailed(_) if version >= Version::V14 => BundleFailed::BadFlags.into(),
-        // Answers to messages and properties that the version does not have.
+        // Errors about messages and properties that the version does not have.
         ErrorType::BadProperty(_)
         | ErrorType::AsyncConfigFailed(_)
         | ErrorType::FlowMonitorFailed(_)
@@ -132,7 +134,8 @@ fn nearest(error: ErrorType, version: Version) -> ErrorType {
     }
 }
 
-/// The type and code of an error in the latest version. An experimenter's has no code: its own type stands there.
+/// Returns type and code of an error in the latest version. For an experimenter's error, its own type takes the place
+/// of the code.
 fn all_numbers(error: ErrorType) -> (u16, u16) {
     match error {
         ErrorType::HelloFailed(code) => (0, code.number()),

@@ -1,4 +1,5 @@
-//! Flow-mod, flow-removed, and what multipart messages say of flow entries (OpenFlow 1.3.5, 7.3.4.2, 7.4.2, 7.3.5.2).
+//! Reads and writes flow-mods, flow-removed, and the multipart messages about flow entries (OpenFlow 1.3.5, 7.3.4.2,
+//! 7.4.2, 7.3.5.2).
 use super::{instruction, oxm};
 use crate::model::error::{BadInstruction, BadRequest};
 use crate::model::flow::{FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason};
@@ -8,7 +9,7 @@ use crate::model::{GroupId, Match, PortNo, TableId, Version};
 use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
 use weir_packet::Field;
 
-/// The `ip_proto` that a match asks for: it says which ports 1.0's actions mean.
+/// Returns the `ip_proto` that a match is on. It determines the protocol of the ports that 1.0's actions set.
 pub(crate) fn proto(matching: &Match) -> Option<u8> {
     matching.get(Field::IpProto).and_then(|(value, _)| u8::try_from(value).ok())
 }
@@ -44,7 +45,7 @@ pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
     })
 }
 
-/// What 1.4 has in two bytes of padding; 0 before.
+/// Reads the importance, which 1.4 has in place of two bytes of padding; returns 0 before 1.4.
 fn importance(reader: &mut Reader<'_>) -> Decoded<u16> {
     let number = reader.u16()?;
     Ok(if reader.version() >= Version::V14 { number } else { 0 })
@@ -77,7 +78,7 @@ pub(crate) fn encode_mod(flow: &FlowMod, writer: &mut Writer<'_>) -> Encoded {
     instruction::encode_list(&flow.instructions, proto(&flow.matching), writer)
 }
 
-/// The last reason that the version has.
+/// Returns the last reason that the version defines.
 pub(crate) fn last_reason(version: Version) -> FlowRemovedReason {
     if version >= Version::V14 { FlowRemovedReason::Eviction } else { FlowRemovedReason::GroupDelete }
 }

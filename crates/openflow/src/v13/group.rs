@@ -1,4 +1,4 @@
-//! Groups and their statistics (OpenFlow 1.3.5, 7.3.4.3, 7.3.5.9 to 7.3.5.11).
+//! Reads and writes the messages about groups (OpenFlow 1.3.5, 7.3.4.3, 7.3.5.9 to 7.3.5.11).
 use super::action;
 use crate::model::error::{BadAction, BadRequest, GroupModFailed};
 use crate::model::group::{Bucket, GroupDesc, GroupFeatures, GroupMod, GroupStats};
@@ -23,7 +23,7 @@ pub(crate) fn encode_mod(group: &GroupMod, writer: &mut Writer<'_>) -> Encoded {
     group.buckets.iter().try_for_each(|bucket| encode_bucket(bucket, writer))
 }
 
-/// What a group-mod says that only 1.5 can, and that would change the group if it were left out.
+/// Returns the part of a group-mod that only 1.5 can carry and that changes its effect; `None` if there is none.
 fn only_in_v15(group: &GroupMod) -> Option<&'static str> {
     let numbered_otherwise = || (0..).map(BucketId).zip(&group.buckets).any(|(place, bucket)| bucket.id != place);
     let has_properties =
@@ -37,21 +37,21 @@ fn only_in_v15(group: &GroupMod) -> Option<&'static str> {
     }
 }
 
-/// A group-mod without what only 1.5 has, for telling others of it: buckets are numbered by their places, and there are
-/// no properties.
+/// Returns a group-mod without the parts that only 1.5 has, for forwarding it to other controllers: buckets are
+/// numbered by their index, and there are no properties.
 pub(crate) fn without_newer(group: &GroupMod) -> GroupMod {
     let plain =
         |(place, bucket): (u32, &Bucket)| Bucket { id: BucketId(place), properties: Vec::new(), ..bucket.clone() };
     GroupMod { buckets: (0..).zip(&group.buckets).map(plain).collect(), properties: Vec::new(), ..group.clone() }
 }
 
-/// Buckets up to the end, numbered by their places.
+/// Reads buckets to the end, and numbers them by their index.
 fn decode_buckets(reader: &mut Reader<'_>) -> Decoded<Vec<Bucket>> {
     let ids = (0..).map(BucketId);
     Ok(ids.zip(reader.list(decode_bucket)?).map(|(id, bucket)| Bucket { id, ..bucket }).collect())
 }
 
-/// A bucket, without its number.
+/// Reads a bucket, which has no number.
 fn decode_bucket(reader: &mut Reader<'_>) -> Decoded<Bucket> {
     let mut part = reader.element("bucket", 0, 16, GroupModFailed::BadBucket)?;
     part.skip(2)?;
@@ -73,7 +73,7 @@ fn encode_bucket(bucket: &Bucket, writer: &mut Writer<'_>) -> Encoded {
     writer.set_length(start, start)
 }
 
-/// A group's number, as multipart requests carry it.
+/// Reads the group number of a multipart request.
 pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<GroupId> {
     let group = GroupId(reader.u32()?);
     reader.skip(4)?;
@@ -96,7 +96,7 @@ pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<GroupStats> {
     })
 }
 
-/// Packets and bytes, of a bucket or a meter's band.
+/// Reads the packets and bytes of a bucket or a meter's band.
 pub(crate) fn decode_counters(reader: &mut Reader<'_>) -> Decoded<(u64, u64)> {
     Ok((reader.u64()?, reader.u64()?))
 }

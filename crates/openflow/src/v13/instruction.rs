@@ -1,4 +1,4 @@
-//! Instructions (OpenFlow 1.3.5, 7.2.4).
+//! Reads and writes instructions (OpenFlow 1.3.5, 7.2.4).
 use super::action;
 use crate::model::action::Instruction;
 use crate::model::error::{BadAction, BadInstruction};
@@ -14,7 +14,7 @@ const CLEAR_ACTIONS: u16 = 5;
 const METER: u16 = 6;
 const EXPERIMENTER: u16 = 0xffff;
 
-/// One instruction.
+/// Reads one instruction.
 pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Instruction> {
     let at = reader.at();
     let mut part = reader.element("instruction", 2, 8, BadInstruction::BadLen)?;
@@ -58,7 +58,7 @@ fn actions(part: &mut Reader<'_>) -> Decoded<Vec<crate::model::Action>> {
     part.part(left, "actions", BadAction::BadLen)?.list(action::decode)
 }
 
-/// Writes a list of instructions; `proto` is the `ip_proto` that the entry matches, if it does.
+/// Writes a list of instructions. `proto` is the `ip_proto` that the flow entry matches, if any.
 pub(crate) fn encode_list(instructions: &[Instruction], proto: Option<u8>, writer: &mut Writer<'_>) -> Encoded {
     let instructions = match writer.version() {
         Version::V15 => v15::metered_by_action(instructions),

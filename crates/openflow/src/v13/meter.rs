@@ -1,4 +1,4 @@
-//! Meters and their statistics (OpenFlow 1.3.5, 7.3.4.4, 7.3.5.12 to 7.3.5.14).
+//! Reads and writes the messages about meters (OpenFlow 1.3.5, 7.3.4.4, 7.3.5.12 to 7.3.5.14).
 use super::group::{decode_counters, encode_counters};
 use crate::model::error::{BadRequest, MeterModFailed};
 use crate::model::meter::{Band, BandKind, MeterConfig, MeterFeatures, MeterMod, MeterStats};
@@ -73,7 +73,7 @@ fn encode_band(band: &Band, writer: &mut Writer<'_>) -> Encoded {
     writer.set_length(start + 2, start)
 }
 
-/// A meter's number, as multipart requests carry it.
+/// Reads the meter number of a multipart request.
 pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MeterId> {
     let meter = MeterId(reader.u32()?);
     reader.skip(4)?;

@@ -1,7 +1,8 @@
-//! OpenFlow 1.3 on the wire (OpenFlow 1.3.5, 7), and what 1.4 and 1.5 have alike or nearly so.
+//! Reads and writes messages of OpenFlow 1.3 (OpenFlow 1.3.5, 7), and the parts that 1.4 and 1.5 have in the same or
+//! nearly the same form.
 //!
-//! Where a later version differs in a field, a number or a limit, the function asks its reader or writer for the version; what
-//! differs in more than that is in `v14` and `v15`.
+//! Where a later version differs only in a field, a number or a limit, the function asks its reader or writer for the
+//! version. Larger differences are in `v14` and `v15`.
 pub(crate) mod action;
 pub(crate) mod error;
 pub(crate) mod flow;
@@ -51,7 +52,7 @@ const GET_ASYNC_REPLY: u8 = 27;
 const SET_ASYNC: u8 = 28;
 const METER_MOD: u8 = 29;
 
-/// Names of message types, by their numbers.
+/// Names of message types, indexed by number.
 const NAMES: [&str; 30] = [
     "hello",
     "error",
@@ -85,7 +86,7 @@ const NAMES: [&str; 30] = [
     "meter-mod",
 ];
 
-/// The body of a message of type `kind`, other than hello, error and echo.
+/// Reads the body of a message of type `kind`, other than hello, error and echo.
 pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
     if reader.version() == Version::V13 {
         reader.rename(name(kind));
@@ -121,18 +122,18 @@ pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
     })
 }
 
-/// What a message of this type is called in errors.
+/// Returns the name of a message type, for error messages.
 pub(crate) fn name(kind: u8) -> &'static str {
     NAMES.get(usize::from(kind)).unwrap_or(&"message")
 }
 
-/// That the version has no message of this type.
+/// Returns the error that the version has no message of this type.
 pub(crate) fn no_type(kind: u8, reader: &Reader<'_>) -> DecodeError {
     let version = reader.version().name();
     reader.error_at(1, BadRequest::BadType, format_args!("found type {kind}, which {version} does not have"))
 }
 
-/// The type number of a message.
+/// Returns the type number of a message, or the name of what the version lacks.
 pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
     Ok(match body {
         Body::Hello(_) => HELLO,
@@ -197,7 +198,7 @@ pub(crate) fn encode(body: &Body, writer: &mut Writer<'_>) -> Encoded {
         Body::RoleRequest(role) | Body::RoleReply(role) => role::encode(role, writer),
         Body::GetAsyncReply(config) | Body::SetAsync(config) => role::encode_async(config, writer),
         Body::MeterMod(meter) => meter::encode_mod(meter, writer)?,
-        // The rest are headers alone.
+        // All other messages are headers alone.
         _ => (),
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Multipart requests and replies (OpenFlow 1.3.5, 7.3.5).
+//! Reads and writes multipart requests and replies (OpenFlow 1.3.5, 7.3.5).
 use super::{flow, group, meter, onf, port, queue, table};
 use crate::codec::{DecodeError, HEADER_BYTES};
 use crate::model::error::BadRequest;
@@ -59,7 +59,7 @@ pub(crate) fn decode_request_body(kind: u16, reader: &mut Reader<'_>) -> Decoded
     })
 }
 
-/// That the version has no multipart message of this type.
+/// Returns the error that the version has no multipart message of this type.
 fn no_type(kind: u16, reader: &Reader<'_>) -> DecodeError {
     let reason = format!("found multipart type {kind}, which {} does not have", reader.version().name());
     reader.error_at(HEADER_BYTES, BadRequest::BadMultipart, reason)
