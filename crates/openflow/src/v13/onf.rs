@@ -1,5 +1,5 @@
-//! What 1.3 says in experimenter messages of the Open Networking Foundation's: bundles (extension 230), which are 1.4's, and
-//! flow monitors (extension 187), which are Open vSwitch's.
+//! Reads and writes 1.3's extensions by the Open Networking Foundation: bundles (extension 230), in 1.4's layout, and
+//! flow monitors (extension 187), in Open vSwitch's layout.
 use crate::model::bundle::{BundleAdd, BundleControl};
 use crate::model::monitor::{FlowMonitor, FlowUpdate};
 use crate::model::multipart::{ReplyBody, RequestBody};
@@ -9,23 +9,23 @@ use crate::nicira::{self, monitor};
 use crate::v14::bundle;
 use crate::wire::{Decoded, Encoded, Reader, Writer, opaque};
 
-/// The foundation's number.
+/// Experimenter number of the Open Networking Foundation.
 pub(crate) const ONF: u32 = 0x4f4e_4600;
 const BUNDLE_CONTROL: u32 = 2300;
 const BUNDLE_ADD: u32 = 2301;
-/// The multipart messages' number.
+/// Experimenter type of the flow monitor multipart messages.
 const FLOW_MONITOR: u32 = 1870;
 const FLOW_MONITOR_CANCEL: u32 = 1870;
 const FLOW_MONITOR_PAUSED: u32 = 1871;
 const FLOW_MONITOR_RESUMED: u32 = 1872;
 
-/// Whether an experimenter message is a bundle's.
+/// Returns true if an experimenter message is a bundle message.
 pub(crate) fn is_bundle(id: u32, kind: u32) -> bool {
     id == ONF && [BUNDLE_CONTROL, BUNDLE_ADD].contains(&kind)
 }
 
-/// An experimenter message: one of these, or any other, which is not looked into. Later versions have messages of their own
-/// for bundles; there they stay closed.
+/// Reads an experimenter message. An unknown one stays uninterpreted. In later versions, which have standard bundle
+/// messages, bundle messages of the Open Networking Foundation stay uninterpreted, too.
 pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Body> {
     let head = reader.peek_u32_pair().filter(|_| reader.version() == Version::V13);
     match head {
@@ -67,7 +67,7 @@ pub(crate) fn encode_add(add: &BundleAdd, writer: &mut Writer<'_>) -> Encoded {
     bundle::encode_add(add, writer)
 }
 
-/// Writes a message of Nicira's, or the foundation's that 1.3 has in its place.
+/// Writes a Nicira message, or the Open Networking Foundation's message that 1.3 has instead.
 pub(crate) fn encode_nicira(message: &NxMessage, writer: &mut Writer<'_>) -> Encoded {
     let kind = match message {
         NxMessage::FlowMonitorCancel(_) => FLOW_MONITOR_CANCEL,
@@ -86,7 +86,7 @@ pub(crate) fn encode_nicira(message: &NxMessage, writer: &mut Writer<'_>) -> Enc
     Ok(())
 }
 
-/// Whether an experimenter's multipart message is about flow monitors; its head is read then.
+/// Returns true if an experimenter's multipart message is about flow monitors; its head is then read.
 fn is_flow_monitor(reader: &mut Reader<'_>) -> Decoded<bool> {
     let is_one = reader.version() == Version::V13 && reader.peek_u32_pair() == Some((ONF, FLOW_MONITOR));
     if is_one {
@@ -96,7 +96,7 @@ fn is_flow_monitor(reader: &mut Reader<'_>) -> Decoded<bool> {
     Ok(is_one)
 }
 
-/// An experimenter's multipart request; what is not known here is not looked into.
+/// Reads an experimenter's multipart request. An unknown one stays uninterpreted.
 pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<RequestBody> {
     if is_flow_monitor(reader)? {
         return Ok(RequestBody::FlowMonitor(reader.list(monitor::decode_request)?));
@@ -104,7 +104,7 @@ pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<RequestBody> {
     Ok(RequestBody::Experimenter(opaque::decode(reader, Version::V13)?))
 }
 
-/// An experimenter's multipart reply; what is not known here is not looked into.
+/// Reads an experimenter's multipart reply. An unknown one stays uninterpreted.
 pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<ReplyBody> {
     if is_flow_monitor(reader)? {
         return Ok(ReplyBody::FlowMonitor(reader.list(monitor::decode_update)?));

@@ -1,8 +1,13 @@
-//! Matches as lists of type-length-value entries (OpenFlow 1.3.5, 7.2.3).
+//! Reads and writes matches: lists of type-length-value entries, OXM (OpenFlow 1.3.5, 7.2.3).
 //!
-//! Known fields are those of the `OFPXMC_OPENFLOW_BASIC` class that 1.3 has, and those that it lacks, in the form that its
-//! users send them: `tcp_flags` and `actset_output` as the Open Networking Foundation's extensions for 1.3 (what Open vSwitch and
-//! os-ken send, also in 1.4; fields of the basic class in 1.5), `pbb_uca` as its extension 256 (basic in 1.4), and Open vSwitch's own fields as it sends them. Everything else stays raw.
+//! Known fields are those of 1.3's class `OFPXMC_OPENFLOW_BASIC`, and further fields in the form in which they are
+//! commonly sent:
+//! - `tcp_flags` and `actset_output` as the Open Networking Foundation's extensions for 1.3, which Open vSwitch and
+//!   os-ken send, also in 1.4; in 1.5 they are fields of the basic class.
+//! - `pbb_uca` as the foundation's extension 256; in 1.4 it is a field of the basic class.
+//! - Open vSwitch's own fields as it sends them.
+//!
+//! All other fields stay uninterpreted.
 use crate::codec::DecodeError;
 use crate::model::error::{BadMatch, ErrorType};
 use crate::model::matching::RawField;
@@ -12,30 +17,31 @@ use crate::nicira::nxm;
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 use weir_packet::Field;
 
-/// `OFPMT_OXM`.
+/// Match type `OFPMT_OXM`.
 pub(crate) const MATCH_OXM: u16 = 1;
-/// `OFPXMC_NXM_0`: Nicira's first fields.
+/// Class number `OFPXMC_NXM_0`: Nicira's fields `NXM_OF_*`.
 const NXM_0: u16 = 0x0000;
-/// `OFPXMC_NXM_1`: Nicira's fields.
+/// Class number `OFPXMC_NXM_1`: Nicira's fields `NXM_NX_*`.
 const NXM_1: u16 = 0x0001;
-/// `OFPXMC_OPENFLOW_BASIC`.
+/// Class number `OFPXMC_OPENFLOW_BASIC`.
 const BASIC: u16 = 0x8000;
-/// `OFPXMC_EXPERIMENTER`: the experimenter's number comes before the value.
+/// Class number `OFPXMC_EXPERIMENTER`: the experimenter number precedes the value.
 const EXPERIMENTER: u16 = 0xffff;
-/// `OFPXMC_PACKET_REGS`: registers of 64 bits (OpenFlow 1.5.1, 7.2.3.10).
+/// Class number `OFPXMC_PACKET_REGS`: 64-bit registers (OpenFlow 1.5.1, 7.2.3.10).
 const PACKET_REGS: u16 = 0x8001;
-/// `NXM_NX_IP_FRAG`.
+/// Field number of `NXM_NX_IP_FRAG`.
 const NX_IP_FRAG: u8 = 26;
-/// `NXM_NX_TUN_IPV4_SRC`, followed by the destination's.
+/// Field number of `NXM_NX_TUN_IPV4_SRC`; the destination's is the next.
 const NX_TUN_IPV4_SRC: u8 = 31;
-/// `NXM_NX_XXREG0`, followed by those of the others.
+/// Field number of `NXM_NX_XXREG0`; those of the other registers follow.
 const NX_XXREG: u8 = 111;
-/// What Open vSwitch's NSH fields are under.
+/// Experimenter number of Open vSwitch's NSH fields.
 const NSH: &[u8] = &[0x00, 0x5a, 0xd6, 0x50];
-/// `ONFOXM_ET_PBB_UCA` of extension 256, which has field number 0 and its own number behind the experimenter's.
+/// Prefix of `ONFOXM_ET_PBB_UCA` of extension 256: experimenter number, then the field's own number. The field number
+/// in the header is 0.
 const ONF_PBB_UCA: [u8; 6] = [0x4f, 0x4e, 0x46, 0x00, 0x0a, 0x00];
 
-/// The header of an entry, and what stands between it and the value: the experimenter's number.
+/// Header of an entry, and the prefix of its value: the experimenter number.
 struct Head {
     class: u16,
     number: u8,
@@ -49,7 +55,7 @@ const fn head(field: Field, version: Version) -> Head {
         Field::VlanTci => Head { class: NXM_0, number: 4, prefix: &[] },
         Field::PktMark => Head { class: NXM_1, number: 33, prefix: &[] },
         Field::IpFrag => Head { class: NXM_1, number: NX_IP_FRAG, prefix: &[] },
-        // Extensions of fields that later versions have keep their numbers.
+        // As extensions, fields keep the numbers that they have in later versions.
         Field::TcpFlags | Field::ActsetOutput => {
             Head { class: EXPERIMENTER, number: field as u8, prefix: ONF_PBB_UCA.split_at(4).0 }
         }
@@ -67,7 +73,7 @@ const fn head(field: Field, version: Version) -> Head {
             Head { class: NXM_1, number: register as u8 - Field::Reg0 as u8, prefix: &[] }
         }
         nsh if nsh as u8 >= Field::NshFlags as u8 => Head { class: EXPERIMENTER, number: nsh_number(nsh), prefix: NSH },
-        // The numbers of the basic class are the fields' own.
+        // Numbers in the basic class equal the field's discriminant.
         basic => basic_head(basic),
     }
 }
@@ -76,7 +82,7 @@ const fn basic_head(field: Field) -> Head {
     Head { class: BASIC, number: field as u8, prefix: &[] }
 }
 
-/// `NXOXM_NSH_*` numbers.
+/// Returns the number of an NSH field, `NXOXM_NSH_*`.
 const fn nsh_number(field: Field) -> u8 {
     match field {
         Field::NshFlags => 1,
@@ -89,8 +95,8 @@ const fn nsh_number(field: Field) -> u8 {
     }
 }
 
-/// The field of an entry's header and payload, and what stands before its value. Extensions that became fields of the
-/// basic class in `version` are still understood.
+/// Returns the field for an entry's header and payload, and the prefix before its value. Extensions that are basic
+/// fields in `version` are still accepted.
 fn field_of(class: u16, number: u8, payload: &[u8], version: Version) -> Option<(Field, &'static [u8])> {
     if class == BASIC {
         let field = Field::from_oxm(number).filter(|field| head(*field, version).class == BASIC);
@@ -103,7 +109,7 @@ fn field_of(class: u16, number: u8, payload: &[u8], version: Version) -> Option<
     })
 }
 
-/// A whole match with its header and padding.
+/// Reads a match with its header and padding.
 pub(crate) fn decode_match(reader: &mut Reader<'_>) -> Decoded<Match> {
     let at = reader.at();
     let mut fields = reader.element("match", 2, 4, BadMatch::BadLen)?;
@@ -114,7 +120,8 @@ pub(crate) fn decode_match(reader: &mut Reader<'_>) -> Decoded<Match> {
     }
     fields.skip(2)?;
     let fields = fields.list(|fields| decode_entry(fields, BadMatch::BadLen.into()))?;
-    // A flow entry is useless without its padding, but whoever left it out would be told of the instructions otherwise.
+    // Missing padding is an error of the match. Otherwise the error would be reported for the instructions that
+    // follow.
     let padding = length.next_multiple_of(8) - length;
     reader.part(padding, "match padding", BadMatch::BadLen)?;
     Ok(Match { fields })
@@ -128,7 +135,7 @@ pub(crate) fn encode_match(matching: &Match, writer: &mut Writer<'_>) -> Encoded
     Ok(())
 }
 
-/// Writes a match without the padding behind it.
+/// Writes a match with its header, without padding.
 pub(crate) fn encode_unpadded(matching: &Match, writer: &mut Writer<'_>) -> Encoded {
     let start = writer.at();
     writer.u16(MATCH_OXM);
@@ -145,7 +152,7 @@ pub(crate) fn encode_entry(entry: &MatchField, writer: &mut Writer<'_>) -> Encod
     }
 }
 
-/// One entry. A known field whose length is wrong is the error `bad_length`.
+/// Reads one entry. `bad_length` is the error for a known field with a wrong length.
 pub(crate) fn decode_entry(reader: &mut Reader<'_>, bad_length: ErrorType) -> Decoded<MatchField> {
     let at = reader.at();
     let (class, tail) = (reader.u16()?, reader.u8()?);
@@ -170,7 +177,7 @@ pub(crate) fn decode_entry(reader: &mut Reader<'_>, bad_length: ErrorType) -> De
     Ok(MatchField::Known { field, value: number_of(value), mask: has_mask.then(|| number_of(mask)) })
 }
 
-/// A big-endian number of up to 16 bytes.
+/// Returns a big-endian number of up to 16 bytes.
 fn number_of(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
@@ -180,7 +187,7 @@ pub(crate) fn encode_field(field: Field, value: u128, mask: Option<u128>, writer
     encode(head(field, writer.version()), field, value, mask, writer)
 }
 
-/// Writes a known field's value under another class and number.
+/// Writes an entry of a known field with another class and number.
 pub(crate) fn encode_under(
     class: u16,
     number: u8,
@@ -211,7 +218,7 @@ fn encode(head: Head, field: Field, value: u128, mask: Option<u128>, writer: &mu
     Ok(())
 }
 
-/// Writes an entry as it came.
+/// Writes an uninterpreted entry.
 pub(crate) fn encode_raw(raw: &RawField, writer: &mut Writer<'_>) -> Encoded {
     let Ok(length) = u8::try_from(raw.payload.0.len()) else {
         return Err(writer.cannot(format!("a field of {} bytes, at most 255 fit", raw.payload.0.len())));
@@ -223,7 +230,7 @@ pub(crate) fn encode_raw(raw: &RawField, writer: &mut Writer<'_>) -> Encoded {
     Ok(())
 }
 
-/// A header alone, as table features list them.
+/// Reads a header without payload, as in table features.
 pub(crate) fn decode_id(reader: &mut Reader<'_>) -> Decoded<OxmId> {
     let (class, tail, length) = (reader.u16()?, reader.u8()?, reader.u8()?);
     let experimenter = if class == EXPERIMENTER { Some(reader.u32()?) } else { None };
@@ -244,7 +251,7 @@ pub(crate) fn encode_id(id: &OxmId, writer: &mut Writer<'_>) -> Encoded {
     Ok(())
 }
 
-/// Writes the header of a field's entry without mask.
+/// Writes the header of a field's entry, without mask.
 pub(crate) fn encode_field_id(field: Field, writer: &mut Writer<'_>) -> Encoded {
     match OxmId::of_version(field, false, writer.version()) {
         Some(id) => encode_id(&id, writer),
@@ -253,13 +260,16 @@ pub(crate) fn encode_field_id(field: Field, writer: &mut Writer<'_>) -> Encoded 
 }
 
 impl OxmId {
-    /// The header of a field's entry as 1.3 carries it, for table features; codecs of later versions change it to theirs.
+    /// Returns the header of a field's entry in 1.3, for table features. The codecs of later versions convert it to
+    /// their form.
+    ///
+    /// `None` for `pbb_uca`, whose number does not fit a header.
     pub fn of(field: Field, has_mask: bool) -> Option<OxmId> {
         OxmId::of_version(field, has_mask, Version::V13)
     }
 
-    /// The header of a field's entry as a version carries it. None for `pbb_uca` in 1.3, whose number does
-    /// not fit a header.
+    /// Returns the header of a field's entry in a version. `None` for `pbb_uca` in 1.3, whose number does not fit a
+    /// header.
     #[expect(clippy::cast_possible_truncation, reason = "at most 4 + 2 * 16")]
     pub fn of_version(field: Field, has_mask: bool, version: Version) -> Option<OxmId> {
         let Head { class, number, prefix } = head(field, version);
@@ -269,14 +279,15 @@ impl OxmId {
         (field != Field::PbbUca || class == BASIC).then_some(OxmId { class, number, has_mask, length, experimenter })
     }
 
-    /// The field whose header this is, if weir knows it.
+    /// Returns the field that this is the header of; `None` if weir does not know it.
     pub fn field(&self) -> Option<Field> {
         let prefix = self.experimenter.map(u32::to_be_bytes);
         let field = field_of(self.class, self.number, prefix.as_ref().map_or(&[], |id| &id[..]), Version::V15);
         field.map(|(field, _)| field)
     }
 
-    /// The same field's header as a version carries it, if weir knows the field; else as it is.
+    /// Returns the header of the same field in another version. Headers of unknown fields, and headers that no
+    /// version has, are returned unchanged.
     fn in_version(self, version: Version) -> OxmId {
         let is_natural = |field: &Field| {
             Version::ALL.iter().any(|from| OxmId::of_version(*field, self.has_mask, *from) == Some(self))

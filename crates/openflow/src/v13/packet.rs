@@ -1,11 +1,11 @@
-//! Packet-in and packet-out (OpenFlow 1.3.5, 7.4.1 and 7.3.7).
+//! Reads and writes packet-in and packet-out (OpenFlow 1.3.5, 7.4.1 and 7.3.7).
 use super::{action, oxm};
 use crate::model::error::{BadAction, BadRequest};
 use crate::model::packet_io::{PacketIn, PacketInReason, PacketOut};
 use crate::model::{Match, PortNo, TableId, Version};
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 
-/// Reasons in order of their numbers.
+/// Reasons in the order of their numbers.
 const REASONS: [PacketInReason; 6] = [
     PacketInReason::NoMatch,
     PacketInReason::Action,
@@ -15,7 +15,7 @@ const REASONS: [PacketInReason; 6] = [
     PacketInReason::PacketOut,
 ];
 
-/// How many of them the version has.
+/// Returns the number of reasons that the version has.
 fn n_reasons(version: Version) -> usize {
     if version >= Version::V14 { 6 } else { 3 }
 }
@@ -42,7 +42,7 @@ pub(crate) fn encode_in(packet: &PacketIn, writer: &mut Writer<'_>) -> Encoded {
     writer.buffer_id(packet.buffer_id);
     writer.u16(packet.total_len);
     writer.u8(match packet.reason {
-        // 1.4 tells apart where an action stood.
+        // 1.4 distinguishes where an output action was; earlier versions have one reason for all.
         reason if reason as usize >= n_reasons(writer.version()) => PacketInReason::Action,
         reason => reason,
     } as u8);

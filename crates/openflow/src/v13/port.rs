@@ -1,4 +1,4 @@
-//! Ports and their statistics (OpenFlow 1.3.5, 7.2.1, 7.4.3, 7.3.4.3, 7.3.5.6).
+//! Reads and writes the messages about ports (OpenFlow 1.3.5, 7.2.1, 7.4.3, 7.3.4.3, 7.3.5.6).
 use crate::model::port::{PortMod, PortStats, PortStatus};
 use crate::model::{PortDesc, PortNo};
 use crate::wire::{Decoded, Reader, Writer, port};

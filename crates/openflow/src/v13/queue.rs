@@ -1,4 +1,4 @@
-//! Queues and their statistics (OpenFlow 1.3.5, 7.3.6, 7.2.2, 7.3.5.8).
+//! Reads and writes the messages about queues (OpenFlow 1.3.5, 7.3.6, 7.2.2, 7.3.5.8).
 use crate::model::PortNo;
 use crate::model::error::BadRequest;
 use crate::model::queue::{QueueConfig, QueueConfigReply, QueueStats};

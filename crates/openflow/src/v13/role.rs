@@ -1,4 +1,4 @@
-//! Controller roles and asynchronous configuration (OpenFlow 1.3.5, 7.3.9 and 7.3.10).
+//! Reads and writes controller roles and asynchronous configuration (OpenFlow 1.3.5, 7.3.9 and 7.3.10).
 use crate::model::Version;
 use crate::model::role::{AsyncConfig, Role, RoleMessage};
 use crate::wire::{Decoded, Reader, Writer};
@@ -13,7 +13,7 @@ pub(crate) fn decode_role(reader: &mut Reader<'_>) -> Decoded<Role> {
     })
 }
 
-/// 1.5 has a number of the controller's in two bytes of padding.
+/// Reads a role message. In place of two bytes of padding, 1.5 has a number that the controller chooses.
 pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<RoleMessage> {
     let (role, short_id) = (decode_role(reader)?, reader.u16()?);
     reader.skip(2)?;

@@ -1,4 +1,4 @@
-//! What a switch says of itself (OpenFlow 1.3.5, 7.3.1).
+//! Reads and writes the features reply (OpenFlow 1.3.5, 7.3.1).
 use crate::model::FeaturesReply;
 use crate::wire::{Decoded, Reader, Writer};
 
@@ -11,7 +11,7 @@ pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<FeaturesReply>
     Ok(FeaturesReply { datapath_id, n_buffers, n_tables, auxiliary_id, capabilities, actions: 0, ports: Vec::new() })
 }
 
-/// Leaves out the ports and actions, which 1.3 asks for with multipart requests.
+/// Writes the features reply, without ports and actions: 1.3 has multipart messages for them.
 pub(crate) fn encode_features(features: &FeaturesReply, writer: &mut Writer<'_>) {
     writer.u64(features.datapath_id);
     writer.u32(features.n_buffers);

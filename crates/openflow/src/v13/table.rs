@@ -1,4 +1,4 @@
-//! Tables: configuration, statistics, features (OpenFlow 1.3.5, 7.3.4.1, 7.3.5.4, 7.3.5.5).
+//! Reads and writes table configuration, statistics and features (OpenFlow 1.3.5, 7.3.4.1, 7.3.5.4, 7.3.5.5).
 use super::oxm;
 use crate::model::config::TableMod;
 use crate::model::error::{BadProperty, TableFeaturesFailed};
@@ -8,7 +8,8 @@ use crate::wire::{Decoded, Encoded, Reader, Writer};
 
 const NAME_BYTES: usize = 32;
 
-/// Properties, of which all but the match and the wildcards have a second number for the table-miss entry.
+/// Property types. All except match, wildcards, table-sync-from and packet types have a second number, one higher,
+/// for the table-miss entry.
 const INSTRUCTIONS: u16 = 0;
 const NEXT_TABLES: u16 = 2;
 const WRITE_ACTIONS: u16 = 4;
@@ -17,14 +18,14 @@ const MATCH: u16 = 8;
 const WILDCARDS: u16 = 10;
 const WRITE_SETFIELD: u16 = 12;
 const APPLY_SETFIELD: u16 = 14;
-/// 1.4's.
+/// Property type since 1.4.
 const TABLE_SYNC_FROM: u16 = 16;
-/// 1.5's, all three.
+/// Property type since 1.5, like the next two.
 const WRITE_COPYFIELD: u16 = 18;
 const APPLY_COPYFIELD: u16 = 20;
 const PACKET_TYPES: u16 = 22;
 const EXPERIMENTER: u16 = 0xfffe;
-/// Type number of an experimenter's instruction or action.
+/// Type number that marks an experimenter's instruction or action.
 const EXPERIMENTER_ID: u16 = 0xffff;
 
 pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<TableMod> {
@@ -136,12 +137,12 @@ fn decode_tables(part: &mut Reader<'_>) -> Vec<TableId> {
     part.rest().0.into_iter().map(TableId).collect()
 }
 
-/// That a part's length is wrong: 1.4 has errors for properties of every kind.
+/// Returns the error for a wrong length. Since 1.4, there are errors for properties of any kind.
 fn bad_length(version: Version) -> ErrorType {
     if version >= Version::V14 { BadProperty::BadLen.into() } else { TableFeaturesFailed::BadLen.into() }
 }
 
-/// The version from which on tables have a property.
+/// Returns the first version that has this property.
 fn since(property: &TableProperty) -> Version {
     match property {
         TableProperty::TableSyncFrom(_) => Version::V14,
@@ -152,7 +153,8 @@ fn since(property: &TableProperty) -> Version {
     }
 }
 
-/// Leaves out what later versions have, as a table's features without it are of more use than none.
+/// Writes a property. Leaves out properties that the version lacks, because incomplete features are more useful than
+/// none.
 fn encode_property(property: &TableProperty, writer: &mut Writer<'_>) -> Encoded {
     if writer.version() < since(property) {
         return Ok(());
@@ -203,7 +205,7 @@ fn encode_property(property: &TableProperty, writer: &mut Writer<'_>) -> Encoded
     Ok(())
 }
 
-/// The type of an instruction or action: its header, without the padding that an action has elsewhere.
+/// Reads the type of an instruction or action: its header, without the padding that actions have elsewhere.
 fn decode_id(reader: &mut Reader<'_>) -> Decoded<TypeId> {
     let mut part = reader.element("type id", 2, 4, bad_length(reader.version()))?;
     let kind = part.u16()?;
