@@ -1,7 +1,7 @@
-//! Actions (OpenFlow 1.0.0, 5.2.4).
+//! Reads and writes actions (OpenFlow 1.0.0, 5.2.4).
 //!
-//! A set-field of a field that 1.0 has an action for is sent as that action, as Open vSwitch does. They differ on packets
-//! that lack the field: 1.0 leaves those alone, or pushes a VLAN tag.
+//! A set-field is encoded as 1.0's action for the field, if there is one, as Open vSwitch does. The effect differs on
+//! packets that lack the field: 1.0 leaves them alone, or pushes a VLAN tag.
 use super::port;
 use crate::model::action::Action;
 use crate::model::error::BadAction;
@@ -25,11 +25,11 @@ const SET_TP_DST: u16 = 10;
 const ENQUEUE: u16 = 11;
 const VENDOR: u16 = 0xffff;
 
-/// The highest VLAN id and priority.
+/// Highest VLAN id and priority.
 const VID_MAX: u16 = 0x0fff;
 const PCP_MAX: u8 = 7;
 
-/// One action.
+/// Reads one action.
 pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
     let at = reader.at();
     let (kind, mut action) = element(reader)?;
@@ -64,7 +64,7 @@ fn set_mac(field: Field, action: &mut Reader<'_>) -> Decoded<Action> {
     Ok(Action::set_mac(field, mac))
 }
 
-/// An action of eight bytes: its type, and an argument of at most four.
+/// Returns an eight-byte action, given its type and argument.
 fn small(kind: u16, Argument { byte, short, long }: Argument) -> Result<Action, (BadAction, String)> {
     let too_large = |what, value: u16, most: u16| {
         Err((BadAction::BadArgument, format!("found {what} {value}, expected at most {most}")))
@@ -125,7 +125,7 @@ fn encode(action: &Action, writer: &mut Writer<'_>) -> Encoded {
     Ok(())
 }
 
-/// A set-field, as the action of 1.0 that sets the field.
+/// Writes a set-field as 1.0's action that sets the field.
 #[expect(clippy::cast_possible_truncation, reason = "the value is checked against the field's width")]
 fn encode_set_field(field: Field, value: u128, writer: &mut Writer<'_>) -> Encoded {
     if value > field.all_ones() {
@@ -143,7 +143,7 @@ fn encode_set_field(field: Field, value: u128, writer: &mut Writer<'_>) -> Encod
         Field::IpDscp => byte(SET_NW_TOS, (value as u8) << 2, writer),
         Field::TcpSrc | Field::UdpSrc | Field::SctpSrc => short(SET_TP_SRC, value as u16, writer),
         Field::TcpDst | Field::UdpDst | Field::SctpDst => short(SET_TP_DST, value as u16, writer),
-        // What 1.0 has no action for, Nicira's extensions have one.
+        // Nicira's extensions can set fields that 1.0 has no action for.
         _ => {
             let cannot = writer.cannot(format!("setting {field} to {value:#x}"));
             let set = Action::SetField { field, value };

@@ -1,7 +1,7 @@
-//! Numbers of error types in 1.0 (OpenFlow 1.0.0, 5.4.4), which has fewer.
+//! Converts error types and codes to 1.0's numbers and back (OpenFlow 1.0.0, 5.4.4).
 //!
-//! An error that 1.0 does not have is sent as the nearest one it has: an answer that is not quite right tells a controller
-//! more than none.
+//! An error that 1.0 lacks is encoded as the nearest one that it has, because an approximate answer tells a
+//! controller more than none.
 use crate::model::ErrorType;
 use crate::model::error::{BadAction, BadRequest, FlowModFailed, HelloFailed, PortModFailed, QueueOpFailed};
 
@@ -11,10 +11,10 @@ const BAD_ACTION: u16 = 2;
 const FLOW_MOD_FAILED: u16 = 3;
 const PORT_MOD_FAILED: u16 = 4;
 const QUEUE_OP_FAILED: u16 = 5;
-/// `OFPFMFC_UNSUPPORTED`: "cannot process in the order specified", 1.3's `OFPBAC_UNSUPPORTED_ORDER`.
+/// `OFPFMFC_UNSUPPORTED`: "cannot process in the order specified", which is `OFPBAC_UNSUPPORTED_ORDER` in 1.3.
 const UNSUPPORTED: u16 = 5;
 
-/// Codes of `OFPET_FLOW_MOD_FAILED`, the one type whose codes 1.3 renumbered.
+/// Codes of `OFPET_FLOW_MOD_FAILED`, the only type whose codes have other numbers in 1.3.
 const FLOW_MOD_CODES: [(u16, ErrorType); 6] = [
     (0, ErrorType::FlowModFailed(FlowModFailed::TableFull)),
     (1, ErrorType::FlowModFailed(FlowModFailed::Overlap)),
@@ -24,12 +24,12 @@ const FLOW_MOD_CODES: [(u16, ErrorType); 6] = [
     (UNSUPPORTED, ErrorType::BadAction(BadAction::UnsupportedOrder)),
 ];
 
-/// The highest codes that 1.0 has of the types whose numbers it shares with 1.3.
+/// Highest code in 1.0, for each type whose codes have the same numbers in 1.3.
 const HIGHEST_REQUEST: u16 = 8;
 const HIGHEST_ACTION: u16 = 8;
 const HIGHEST_PORT_MOD: u16 = 1;
 
-/// The error of a type and a code; kept as they came when there is none.
+/// Returns the error for a type and a code. Unknown numbers are kept as received.
 pub(crate) fn from_numbers(kind: u16, code: u16) -> ErrorType {
     let known = match kind {
         HELLO_FAILED => HelloFailed::from_number(code).map(ErrorType::from),
@@ -43,7 +43,7 @@ pub(crate) fn from_numbers(kind: u16, code: u16) -> ErrorType {
     known.unwrap_or(ErrorType::Unknown { kind, code })
 }
 
-/// The type and code of an error, or of the nearest one that 1.0 has.
+/// Returns type and code of an error, or those of the nearest error that 1.0 has.
 pub(crate) fn numbers(error: ErrorType) -> (u16, u16) {
     if let Some((code, _)) = FLOW_MOD_CODES.iter().find(|(_, known)| *known == error) {
         return (FLOW_MOD_FAILED, *code);
@@ -60,14 +60,15 @@ pub(crate) fn numbers(error: ErrorType) -> (u16, u16) {
     }
 }
 
-/// The nearest error of a type whose numbers both versions share; any other stands for an unsupported flow-mod.
+/// Returns the nearest error of a type that has the same numbers in both versions. Errors without one are returned
+/// unchanged; they are encoded as an unsupported flow-mod.
 fn nearest(error: ErrorType) -> ErrorType {
     match error {
         ErrorType::BadRequest(code) if code.number() > HIGHEST_REQUEST => BadRequest::Eperm.into(),
         ErrorType::BadAction(code) if code.number() > HIGHEST_ACTION => BadAction::BadArgument.into(),
         ErrorType::PortModFailed(code) if code.number() > HIGHEST_PORT_MOD => BadRequest::Eperm.into(),
         ErrorType::SwitchConfigFailed(_) => BadRequest::Eperm.into(),
-        // Answers to messages that 1.0 does not have.
+        // Errors about messages that 1.0 does not have.
         ErrorType::GroupModFailed(_)
         | ErrorType::TableModFailed(_)
         | ErrorType::RoleRequestFailed(_)

@@ -1,7 +1,8 @@
-//! Flow-mod, flow-removed, and what statistics say of flow entries (OpenFlow 1.0.0, 5.3.3, 5.4.2, 5.3.5).
+//! Reads and writes flow-mods, flow-removed, and the statistics of flow entries (OpenFlow 1.0.0, 5.3.3, 5.4.2,
+//! 5.3.5).
 //!
-//! An entry has a list of actions, which is one apply-actions instruction. Flow-mods name no table: deletes mean every one,
-//! the rest the first.
+//! A flow entry has an action list, which becomes one apply-actions instruction. Flow-mods carry no table number:
+//! deletes apply to all tables, other commands to table 0.
 use super::{action, matching, port};
 use crate::model::error::{BadAction, BadRequest, FlowModFailed};
 use crate::model::flow::{FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason};
@@ -10,9 +11,9 @@ use crate::model::stats::MoreStats;
 use crate::model::{GroupId, Instruction, NxAction, PortNo, TableId};
 use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
 
-/// `OFPFF_EMERG`, whose bit means something else in 1.3.
+/// `OFPFF_EMERG`, whose bit has another meaning in 1.3.
 const EMERG: u16 = 1 << 2;
-/// `OFPFF_SEND_FLOW_REM` and `OFPFF_CHECK_OVERLAP`, which are 1.3's.
+/// `OFPFF_SEND_FLOW_REM` and `OFPFF_CHECK_OVERLAP`, whose bits are the same in 1.3.
 const SHARED_FLAGS: u16 = 3;
 
 pub(crate) fn decode_flags(reader: &mut Reader<'_>) -> Decoded<FlowFlags> {
@@ -41,8 +42,8 @@ pub(crate) fn decode_actions(reader: &mut Reader<'_>) -> Decoded<Vec<Instruction
     Ok(if actions.is_empty() { Vec::new() } else { vec![Instruction::ApplyActions(actions)] })
 }
 
-/// Instructions as an action list: metadata and the next table as Nicira's actions that do the same where it matters, which is
-/// what Open vSwitch shows in 1.0.
+/// Writes instructions as an action list. Write-metadata and goto-table become Nicira's actions with nearly the same
+/// effect, as Open vSwitch shows them in 1.0. Fails for other instructions.
 pub(crate) fn encode_actions(instructions: &[Instruction], writer: &mut Writer<'_>) -> Encoded {
     let rank = |instruction: &Instruction| match instruction {
         Instruction::ApplyActions(_) => Some(0),
@@ -70,7 +71,8 @@ pub(crate) fn is_delete(command: FlowCommand) -> bool {
     matches!(command, FlowCommand::Delete | FlowCommand::DeleteStrict)
 }
 
-/// The command, and the table: in the command's high byte if the controller said so (`NXT_FLOW_MOD_TABLE_ID`).
+/// Reads the command and the table. The table is in the command's high byte if the controller enabled that
+/// (`NXT_FLOW_MOD_TABLE_ID`).
 pub(crate) fn command(reader: &mut Reader<'_>) -> Decoded<(FlowCommand, TableId)> {
     if reader.has_tables {
         let table = TableId(reader.u8()?);
@@ -80,12 +82,12 @@ pub(crate) fn command(reader: &mut Reader<'_>) -> Decoded<(FlowCommand, TableId)
     Ok((command, default_table(command)))
 }
 
-/// The table that is meant where none is named.
+/// Returns the table that a flow-mod without table number applies to.
 const fn default_table(command: FlowCommand) -> TableId {
     if matches!(command, FlowCommand::Delete | FlowCommand::DeleteStrict) { TableId::ALL } else { TableId(0) }
 }
 
-/// Writes a command, with its table in the high byte if it is not the one meant without.
+/// Writes the command, with the table in the high byte if it is not the default.
 pub(crate) fn encode_command(flow: &FlowMod, writer: &mut Writer<'_>) {
     writer.u8(if flow.table == default_table(flow.command) { 0 } else { flow.table.0 });
     writer.u8(flow.command as u8);
@@ -126,8 +128,8 @@ pub(crate) fn encode_mod(flow: &FlowMod, writer: &mut Writer<'_>) -> Encoded {
     encode_actions(&flow.instructions, writer)
 }
 
-/// Says what 1.0 has no place for and would change what the flow-mod does. A table's number is only refused where it says
-/// more than 1.0 means: a switch of one table is sent the same deletes by either version.
+/// Fails with the part of a flow-mod that 1.0 cannot carry and that changes its effect. Table 0 is accepted in deletes,
+/// too, although 1.0's deletes apply to all tables: for a switch with one table, both mean the same.
 fn check_mod(flow: &FlowMod) -> Result<(), String> {
     let delete = is_delete(flow.command);
     if flow.table != TableId(0) && !(delete && flow.table == TableId::ALL) {
@@ -139,7 +141,7 @@ fn check_mod(flow: &FlowMod) -> Result<(), String> {
     check_either(flow)
 }
 
-/// Says what neither 1.0's flow-mod nor Nicira's has a place for.
+/// Fails with the part of a flow-mod that neither 1.0's nor Nicira's flow-mod can carry.
 pub(crate) fn check_either(flow: &FlowMod) -> Result<(), String> {
     if is_delete(flow.command) && flow.out_group != GroupId::ANY {
         return Err("a delete of the entries that output to a group".to_owned());

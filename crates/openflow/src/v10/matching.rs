@@ -1,8 +1,10 @@
-//! `ofp_match` (OpenFlow 1.0.0, 5.2.3): twelve fields at fixed places and a bitmap of those that do not matter.
+//! Reads and writes `ofp_match` (OpenFlow 1.0.0, 5.2.3): twelve fields at fixed places, and a bitmap of the fields
+//! that are wildcards.
 //!
-//! A field whose prerequisites are not matched is ignored, whatever it holds (OpenFlow 1.0.1, 3.4). The network fields mean
-//! IPv4's or ARP's by `dl_type`, the transport fields TCP's, UDP's, SCTP's or ICMP's by `nw_proto`; with IPv6, as in Open
-//! vSwitch, all but the addresses mean something. `nw_src` and `nw_dst` say how many low bits do not matter.
+//! A field whose prerequisites are not matched is ignored, whatever its value (OpenFlow 1.0.1, 3.4). The network
+//! fields mean IPv4's or ARP's, depending on `dl_type`. The transport fields mean TCP's, UDP's, SCTP's or ICMP's,
+//! depending on `nw_proto`. For IPv6, all network and transport fields except the addresses apply, as in Open
+//! vSwitch. For `nw_src` and `nw_dst`, the bitmap holds the number of low bits that are wildcards.
 use super::port;
 use crate::model::{Match, MatchField};
 use crate::wire::{Decoded, Encoded, Reader, Writer};
@@ -19,18 +21,18 @@ const TP_SRC: u32 = 1 << 6;
 const TP_DST: u32 = 1 << 7;
 const NW_SRC_SHIFT: u32 = 8;
 const NW_DST_SHIFT: u32 = 14;
-/// Width of the two counts of bits: from 32 on, no bit of the address matters.
+/// Mask of the two bit counts. From 32 on, the whole address is a wildcard.
 const NW_COUNT: u32 = 0x3f;
 const DL_VLAN_PCP: u32 = 1 << 20;
 const NW_TOS: u32 = 1 << 21;
-/// `OFPFW_ALL`.
+/// All wildcards, `OFPFW_ALL`.
 const ALL: u32 = (1 << 22) - 1;
-/// `dl_vlan` of a packet without tag (`OFP_VLAN_NONE`).
+/// `dl_vlan` of packets without tag (`OFP_VLAN_NONE`).
 const VLAN_NONE: u16 = 0xffff;
-/// The VLAN id's bits.
+/// Bits of the VLAN id.
 const VID_MASK: u16 = 0x0fff;
 
-/// The fields as they lie on the wire.
+/// The fields in wire format.
 #[derive(Default)]
 struct Layout {
     wildcards: u32,
@@ -58,7 +60,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Match> {
     Ok(fields)
 }
 
-/// Which fields the transport fields are.
+/// Returns the fields that the transport fields stand for.
 fn transport(dl_type: u16, nw_proto: u8) -> Option<(Field, Field)> {
     match (dl_type, nw_proto) {
         (eth_type::IPV4 | eth_type::IPV6, ip_proto::TCP) => Some((Field::TcpSrc, Field::TcpDst)),
@@ -131,8 +133,9 @@ impl Layout {
         }
     }
 
-    /// A priority without id means any tag of that priority. Without a tag, the priority means nothing; that it is a
-    /// wildcard is kept as a mask of all bits, so that an entry is told as it was asked for (5.4.3).
+    /// Adds the VLAN fields. A priority without id matches any tag with that priority. A match on packets without tag
+    /// ignores the priority; if the priority is a wildcard, the VLAN id gets an explicit mask of all bits, so that a
+    /// flow entry is encoded as it was received (5.4.3).
     fn add_vlan(&self, fields: &mut Match) {
         let (value, mask) = match (self.matches(DL_VLAN), self.matches(DL_VLAN_PCP)) {
             (true, true) if self.dl_vlan == VLAN_NONE => (0, None),
@@ -159,7 +162,7 @@ impl Layout {
             _ if !self.matches(DL_TYPE) => return,
             eth_type::IPV4 => [Field::Ipv4Src, Field::Ipv4Dst],
             eth_type::ARP | eth_type::RARP => [Field::ArpSpa, Field::ArpTpa],
-            // Of IPv6, 1.0 has no addresses.
+            // 1.0 has no IPv6 addresses.
             eth_type::IPV6 => [Field::Ipv6Src, Field::Ipv6Dst],
             _ => return,
         };
@@ -183,14 +186,14 @@ impl Layout {
         let Some((source, destination)) = transport(self.dl_type, self.nw_proto) else { return };
         for (wildcard, field, value) in [(TP_SRC, source, self.tp_src), (TP_DST, destination, self.tp_dst)] {
             if self.matches(wildcard) {
-                // Of an ICMP type or code, which lies in 16 bits, only the low 8 count (5.2.3).
+                // Only the low 8 of the 16 bits count for an ICMP type or code (5.2.3).
                 let value = u128::from(value) & field.all_ones();
                 fields.fields.push(MatchField::Known { field, value, mask: None });
             }
         }
     }
 
-    /// Takes over a field; none if 1.0 cannot say it.
+    /// Sets a field; returns `None` if 1.0 cannot express it.
     #[expect(clippy::cast_possible_truncation, reason = "values were checked against their fields' widths")]
     fn set(&mut self, field: Field, value: u128, mask: u128) -> Option<()> {
         let exact = mask == field.all_ones();
@@ -246,7 +249,8 @@ impl Layout {
         Some(())
     }
 
-    /// No tag, or one with this id. Any tag at all can be said only with a priority; [`encode`] checks that.
+    /// Sets the VLAN id: no tag, or a tag with this id. A match on any tag is only possible with a priority;
+    /// [`encode`] checks that.
     fn set_vlan(&mut self, value: u16, mask: u16) -> Option<()> {
         match (value, mask) {
             (0, 0x1fff) => self.dl_vlan = VLAN_NONE,
@@ -258,7 +262,7 @@ impl Layout {
         Some(())
     }
 
-    /// Sets how many low bits of an address do not matter; none if those that do are not the high ones.
+    /// Sets the number of low address bits that are wildcards; returns `None` if the mask is not a prefix.
     fn count(&mut self, shift: u32, mask: u32) -> Option<()> {
         let low = mask.trailing_zeros();
         if mask.leading_ones() + low != 32 {
@@ -269,7 +273,7 @@ impl Layout {
     }
 }
 
-/// Adds an address of which the low `wildcards & 0x3f` bits do not matter, unless none does.
+/// Adds an address whose low `wildcards & 0x3f` bits are wildcards, unless all bits are.
 fn add_address(field: Field, address: u32, wildcards: u32, fields: &mut Match) {
     let Some(mask) = u32::MAX.checked_shl(wildcards & NW_COUNT) else { return };
     let value = u128::from(address & mask);
@@ -277,8 +281,8 @@ fn add_address(field: Field, address: u32, wildcards: u32, fields: &mut Match) {
     fields.fields.push(MatchField::Known { field, value, mask });
 }
 
-/// Writes a match. What does not matter is zero; the counts of addresses that do not matter are 32 when `dl_type` is matched
-/// (as Open vSwitch has it), and all ones when it is not, so that a match of everything has `OFPFW_ALL`.
+/// Writes a match. Wildcard fields are zero. The bit count of an address that is a wildcard is 32 if `dl_type` is
+/// matched, as in Open vSwitch, otherwise all ones, so that a match of every packet has `OFPFW_ALL`.
 pub(crate) fn encode(matching: &Match, writer: &mut Writer<'_>) -> Encoded {
     if let Err(error) = matching.key_and_mask() {
         return Err(writer.cannot(format!("a match that is not valid: {error:?}")));
@@ -314,7 +318,7 @@ mod tests {
     use weir_packet::Field;
     use weir_packet::field::{eth_type, ip_proto};
 
-    /// 5.2.3: "only lower 8 bits used for ICMP type" and code.
+    /// Clause 5.2.3: "only lower 8 bits used for ICMP type" and code.
     #[test]
     fn of_an_icmp_type_the_low_bits_count() {
         let icmp = Match::any()
@@ -325,7 +329,7 @@ mod tests {
         let body = Body::FlowMod(FlowMod::add(5, icmp.clone(), vec![]));
         let mut bytes = Vec::new();
         encode(&Message { xid: 1, body }, Version::V10, &mut bytes).unwrap();
-        // tp_src and tp_dst end the match of 40 bytes behind the header.
+        // The 40-byte match follows the header and ends with tp_src and tp_dst.
         assert_eq!(bytes[44..48], [0, 8, 0, 3]);
         (bytes[44], bytes[46]) = (1, 0xff);
         let Body::FlowMod(read) = decode(&bytes).unwrap().body else { panic!("another message") };

@@ -1,7 +1,7 @@
-//! OpenFlow 1.0 on the wire (OpenFlow 1.0.0, 5).
+//! Reads and writes messages of OpenFlow 1.0 (OpenFlow 1.0.0, 5).
 //!
-//! What 1.0 lacks is refused by name when encoding, unless leaving it out or sending the nearest thing does no harm; the
-//! modules say where.
+//! Encoding fails with the name of what 1.0 lacks, unless leaving it out or sending the nearest equivalent does no
+//! harm; the modules say where.
 pub(crate) mod action;
 pub(crate) mod error;
 pub(crate) mod flow;
@@ -38,7 +38,7 @@ const BARRIER_REPLY: u8 = 19;
 const QUEUE_GET_CONFIG_REQUEST: u8 = 20;
 const QUEUE_GET_CONFIG_REPLY: u8 = 21;
 
-/// Names of message types, by their numbers.
+/// Names of message types, indexed by number.
 const NAMES: [&str; 22] = [
     "hello",
     "error",
@@ -64,7 +64,7 @@ const NAMES: [&str; 22] = [
     "queue-get-config reply",
 ];
 
-/// The body of a message of type `kind`, other than hello, error and echo.
+/// Reads the body of a message of type `kind`, other than hello, error and echo.
 pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
     reader.rename(NAMES.get(usize::from(kind)).unwrap_or(&"message"));
     Ok(match kind {
@@ -93,7 +93,7 @@ pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
     })
 }
 
-/// The type number of a message, or what 1.0 lacks.
+/// Returns the type number of a message, or the name of what 1.0 lacks.
 pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
     Ok(match body {
         Body::Hello(_) => HELLO,
@@ -150,7 +150,7 @@ pub(crate) fn encode(body: &Body, writer: &mut Writer<'_>) -> Encoded {
         Body::MultipartReply(reply) => multipart::encode_reply(reply, writer)?,
         Body::QueueGetConfigRequest(port) => queue::encode_config_request(*port, writer)?,
         Body::QueueGetConfigReply(reply) => queue::encode_config(reply, writer)?,
-        // The rest are headers alone, or were refused with their type.
+        // All other messages are headers alone, or were refused because of their type.
         _ => (),
     }
     Ok(())

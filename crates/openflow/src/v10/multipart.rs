@@ -1,4 +1,5 @@
-//! Statistics requests and replies (OpenFlow 1.0.0, 5.3.5): 1.3's multipart messages, fewer of them.
+//! Reads and writes statistics requests and replies (OpenFlow 1.0.0, 5.3.5), which are multipart messages in the
+//! model.
 use super::{flow, port, queue, table};
 use crate::codec::HEADER_BYTES;
 use crate::model::Version;

@@ -1,4 +1,4 @@
-//! Packet-in and packet-out (OpenFlow 1.0.0, 5.4.1 and 5.3.6).
+//! Reads and writes packet-in and packet-out (OpenFlow 1.0.0, 5.4.1 and 5.3.6).
 use super::{action, port};
 use crate::model::error::{BadAction, BadRequest};
 use crate::model::packet_io::{PacketIn, PacketInReason, PacketOut};
@@ -6,7 +6,7 @@ use crate::model::{Match, PortNo, TableId};
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 use weir_packet::Field;
 
-/// Cookie of a packet-in that carries none.
+/// Cookie of a packet-in without cookie.
 const NO_COOKIE: u64 = u64::MAX;
 
 pub(crate) fn decode_in(reader: &mut Reader<'_>) -> Decoded<PacketIn> {
@@ -32,14 +32,15 @@ pub(crate) fn decode_in(reader: &mut Reader<'_>) -> Decoded<PacketIn> {
     Ok(PacketIn { buffer_id, total_len, reason, table, cookie, matching, data: reader.rest() })
 }
 
-/// Leaves out what 1.0 has no place for: the table, the cookie, and all pipeline fields but the port.
+/// Writes a packet-in, without the parts that 1.0 cannot carry: the table, the cookie, and all pipeline fields except
+/// the port.
 pub(crate) fn encode_in(packet: &PacketIn, writer: &mut Writer<'_>) -> Encoded {
     writer.buffer_id(packet.buffer_id);
     writer.u16(packet.total_len);
     port::encode_no(packet.in_port().unwrap_or(PortNo::ANY), writer)?;
     writer.u8(match packet.reason {
         PacketInReason::NoMatch => 0,
-        // A TTL runs out in an action; 1.0 has none that counts it down, and no reason for it.
+        // An invalid TTL results from an action; 1.0 has no action that decrements the TTL, and no reason for it.
         _ => 1,
     });
     writer.zeros(1);

@@ -1,29 +1,30 @@
-//! Ports and their statistics (OpenFlow 1.0.0, 5.2.1, 5.4.3, 5.3.3, 5.3.5).
+//! Reads and writes the messages about ports (OpenFlow 1.0.0, 5.2.1, 5.4.3, 5.3.3, 5.3.5).
 //!
-//! Numbers have 16 bits. The reserved ones, from 0xff01, are 1.3's with the high bits cut off; 1.0's `NONE` is 1.3's `ANY`.
+//! Port numbers have 16 bits. The reserved ones, from 0xff01 on, are 1.3's without the high bits; 1.0's `NONE` is
+//! 1.3's `ANY`.
 use crate::model::port::{PortMod, PortStats, PortStatus, bits};
 use crate::model::{PortDesc, PortNo};
 use crate::wire::{Decoded, Encoded, Reader, Writer, port};
 
-/// `OFPP_MAX`: the highest ordinary port.
+/// Highest number of an ordinary port, `OFPP_MAX`.
 const MAX: u16 = 0xff00;
-/// The high bits that 1.3's reserved numbers have.
+/// High bits of 1.3's reserved port numbers.
 const RESERVED: u32 = 0xffff_0000;
 const NAME_BYTES: usize = 16;
-/// `OFPPS_STP_*`: two bits of state, of which this value says that the port is blocked.
+/// `OFPPS_STP_*`: two bits of the state, and the value that means blocked.
 const STP_MASK: u32 = 3 << 8;
 const STP_BLOCK: u32 = 3 << 8;
-/// `OFPPF_*` bits up to this one are 1.3's; those above, from `COPPER` on, are 1.3's four places higher.
+/// `OFPPF_*` bits that are the same in 1.3. The bits above, from `COPPER` on, are four places higher in 1.3.
 const SHARED_FEATURES: u32 = 0x7f;
-/// 1.3's `OFPPF_*` from `COPPER` on.
+/// 1.3's `OFPPF_*` bits from `COPPER` on.
 const MOVED_FEATURES: u32 = !0x7ff;
 
-/// The port of a 16-bit number.
+/// Returns the port for a 16-bit number.
 pub(crate) fn from_wire(number: u16) -> PortNo {
     PortNo(if number > MAX { RESERVED | u32::from(number) } else { number.into() })
 }
 
-/// The 16-bit number of a port, if it has one.
+/// Returns the 16-bit number of a port; `None` if it has none.
 pub(crate) fn to_wire(port: PortNo) -> Option<u16> {
     let number = u16::try_from(port.0 & !RESERVED).ok()?;
     (from_wire(number) == port).then_some(number)
@@ -45,13 +46,13 @@ fn features_from_wire(features: u32) -> u32 {
     features & SHARED_FEATURES | (features & !SHARED_FEATURES) << 4
 }
 
-/// Rates that 1.0 has no bit for are left out.
+/// Converts 1.3's feature bits to 1.0's. Leaves out rates that 1.0 has no bit for.
 fn features_to_wire(features: u32) -> u32 {
     features & SHARED_FEATURES | (features & MOVED_FEATURES) >> 4
 }
 
-/// A port that spanning tree blocks is 1.3's blocked port; its other states stay in their bits, which 1.3 does not use. Bits
-/// that mean something only in 1.3 are cleared.
+/// Converts 1.0's port state. A port blocked by spanning tree becomes 1.3's blocked port; the other spanning-tree
+/// states keep their bits, which 1.3 does not use. Bits that have a meaning only in 1.3 are cleared.
 fn state_from_wire(state: u32) -> u32 {
     let own = state & !(bits::BLOCKED | bits::LIVE);
     if own & STP_MASK == STP_BLOCK { own & !STP_MASK | bits::BLOCKED } else { own }

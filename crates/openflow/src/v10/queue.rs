@@ -1,4 +1,4 @@
-//! Queues and their statistics (OpenFlow 1.0.0, 5.3.4, 5.2.2, 5.3.5).
+//! Reads and writes the messages about queues (OpenFlow 1.0.0, 5.3.4, 5.2.2, 5.3.5).
 use super::port;
 use crate::model::PortNo;
 use crate::model::error::BadRequest;
@@ -45,7 +45,8 @@ pub(crate) fn encode_config(reply: &QueueConfigReply, writer: &mut Writer<'_>) -
     Ok(())
 }
 
-/// Asks for every port with 1.0's `ALL` where 1.3 has `ANY`; so 1.0's `NONE` is `ALL` here, which no port has.
+/// Converts the port of a statistics request: all ports are `ALL` in 1.0 and `ANY` in 1.3. 1.0's `NONE` becomes
+/// `ALL`, which is not a port with queues.
 fn swapped(port: PortNo) -> PortNo {
     match port {
         PortNo::ALL => PortNo::ANY,

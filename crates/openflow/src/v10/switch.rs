@@ -1,4 +1,4 @@
-//! What a switch says of itself (OpenFlow 1.0.0, 5.3.1).
+//! Reads and writes the features reply (OpenFlow 1.0.0, 5.3.1).
 use super::port;
 use crate::model::FeaturesReply;
 use crate::wire::{Decoded, Encoded, Reader, Writer};

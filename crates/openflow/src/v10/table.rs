@@ -1,4 +1,4 @@
-//! Table statistics (OpenFlow 1.0.0, 5.3.5).
+//! Reads and writes table statistics (OpenFlow 1.0.0, 5.3.5).
 use crate::model::TableId;
 use crate::model::multipart::TableStats;
 use crate::wire::{Decoded, Reader, Writer};
