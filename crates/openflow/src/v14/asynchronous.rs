@@ -1,9 +1,11 @@
-//! Asynchronous configuration (OpenFlow 1.4.1, 7.3.8): a property for each kind of message and role.
+//! Reads and writes the asynchronous configuration (OpenFlow 1.4.1, 7.3.8): a property for each kind of message and
+//! role.
 use crate::model::Version;
 use crate::model::role::AsyncConfig;
 use crate::wire::{Decoded, Encoded, Reader, Writer, property};
 
-/// Kinds of messages that the version has; each has two types of property, for slaves and for others.
+/// Returns the number of message kinds that the version has. Each kind has two property types, for slaves and for
+/// other roles.
 fn n_kinds(version: Version) -> u16 {
     if version >= Version::V15 { 8 } else { 6 }
 }
@@ -23,7 +25,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<AsyncConfig> {
     Ok(AsyncConfig { properties: others, ..config })
 }
 
-/// Leaves out the kinds of messages that the version lacks.
+/// Writes the configuration. Leaves out message kinds that the version lacks.
 pub(crate) fn encode(config: &AsyncConfig, writer: &mut Writer<'_>) -> Encoded {
     let n_kinds = n_kinds(writer.version());
     for (kind, [ours, slaves]) in (0..n_kinds).zip(config.kinds()) {

@@ -1,11 +1,12 @@
-//! Bundles (OpenFlow 1.4.1, 7.3.9), laid out alike in the Open Networking Foundation's extension 230 for 1.3.
+//! Reads and writes bundle messages (OpenFlow 1.4.1, 7.3.9). The layout is the same in extension 230 of the Open
+//! Networking Foundation for 1.3.
 use crate::codec::{self, Header};
 use crate::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId, BundleProperty, Time};
 use crate::model::error::{BadRequest, BundleFailed};
 use crate::model::{Body, Message, Version};
 use crate::wire::{Decoded, Encoded, Reader, Writer, property};
 
-/// Commands in order of their numbers.
+/// Commands in the order of their numbers.
 const COMMANDS: [BundleCommand; 8] = [
     BundleCommand::OpenRequest,
     BundleCommand::OpenReply,
@@ -17,7 +18,7 @@ const COMMANDS: [BundleCommand; 8] = [
     BundleCommand::DiscardReply,
 ];
 
-/// 1.5's property.
+/// Property type of the execution time; only in 1.5.
 const TIME: u16 = 1;
 
 pub(crate) fn decode_control(reader: &mut Reader<'_>) -> Decoded<BundleControl> {
@@ -44,7 +45,7 @@ pub(crate) fn decode_add(reader: &mut Reader<'_>) -> Decoded<BundleAdd> {
     let flags = BundleFlags(reader.u16()?);
     let start = reader.left();
     let message = Box::new(decode_inner(reader, BundleFailed::MsgBadLen, can_be_added)?);
-    // Padding only if properties follow.
+    // The message is padded only if properties follow.
     let padding = (start - reader.left()).next_multiple_of(8) - (start - reader.left());
     reader.skip(padding.min(reader.left()))?;
     Ok(BundleAdd { bundle, flags, message, properties: decode_properties(reader)? })
@@ -62,13 +63,14 @@ pub(crate) fn encode_add(add: &BundleAdd, writer: &mut Writer<'_>) -> Encoded {
     encode_properties(&add.properties, writer)
 }
 
-/// What a bundle may hold as far as the codec goes: no other bundle, which would have no end.
+/// Returns true if the codec allows the message in a bundle: not a bundle message, because nesting would be
+/// unlimited, and not a forwarded request.
 fn can_be_added(body: &Body) -> bool {
     !matches!(body, Body::BundleControl(_) | Body::BundleAdd(_) | Body::RequestForward(_))
 }
 
-/// A whole message within another. That its length is wrong is the error `short`; that it cannot be there,
-/// `OFPBFC_MSG_UNSUP`.
+/// Reads a whole message within another. Errors: `short` for a wrong length, `OFPBFC_MSG_UNSUP` for a message that is
+/// not allowed there.
 pub(crate) fn decode_inner(
     reader: &mut Reader<'_>,
     short: BundleFailed,
@@ -82,7 +84,7 @@ pub(crate) fn decode_inner(
         let reason = format!("found version {}, expected {}", bytes[0], version as u8);
         reader.error_at(at, BadRequest::BadVersion, reason)
     })?;
-    // Before it is looked into: whatever holds messages could otherwise hold ever more of them.
+    // Checked before decoding, because messages that contain messages could otherwise nest without limit.
     let unsupported = |what| reader.error_at(at, BundleFailed::MsgUnsup, format_args!("found {what}"));
     if codec::holds_messages(header, bytes) {
         return Err(unsupported("a message that holds another"));

@@ -1,5 +1,5 @@
-//! OpenFlow 1.4 on the wire (OpenFlow 1.4.1, 7): what differs from 1.3. Everything else is read and written by `v13`, whose
-//! functions know the version where only a field or two differ.
+//! Reads and writes the messages of OpenFlow 1.4 that differ from 1.3 (OpenFlow 1.4.1, 7). The functions of `v13`
+//! handle all others; where only a field or two differ, they depend on the version.
 mod asynchronous;
 pub(crate) mod bundle;
 mod monitor;
@@ -18,7 +18,7 @@ const PORT_MOD: u8 = 16;
 const TABLE_MOD: u8 = 17;
 const MULTIPART_REQUEST: u8 = 18;
 const MULTIPART_REPLY: u8 = 19;
-/// 1.3's, which 1.4 has as multipart messages.
+/// Types of 1.3 that are multipart messages in 1.4.
 const QUEUE_GET_CONFIG_REQUEST: u8 = 22;
 const QUEUE_GET_CONFIG_REPLY: u8 = 23;
 const GET_ASYNC_REPLY: u8 = 27;
@@ -32,7 +32,7 @@ const BUNDLE_ADD: u8 = 34;
 /// Names of the message types that 1.3 lacks, from [`ROLE_STATUS`] on.
 const NAMES: [&str; 5] = ["role-status", "table-status", "requestforward", "bundle control", "bundle add-message"];
 
-/// The body of a message of type `kind`, other than hello, error and echo.
+/// Reads the body of a message of type `kind`, other than hello, error and echo.
 pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
     if reader.version() == Version::V14 {
         reader.rename(name(kind));
@@ -55,13 +55,13 @@ pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
     })
 }
 
-/// What a message of this type is called in errors.
+/// Returns the name of a message type, for error messages.
 pub(crate) fn name(kind: u8) -> &'static str {
     let own = kind.checked_sub(ROLE_STATUS).and_then(|own| NAMES.get(usize::from(own)));
     own.copied().unwrap_or_else(|| v13::name(kind))
 }
 
-/// The type number of a message, or what the version lacks.
+/// Returns the type number of a message, or the name of what the version lacks.
 pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
     Ok(match body {
         Body::QueueGetConfigRequest(_) | Body::QueueGetConfigReply(_) => {

@@ -1,4 +1,4 @@
-//! Flow monitors and their updates (OpenFlow 1.4.1, 7.3.5.17).
+//! Reads and writes flow monitors and their updates (OpenFlow 1.4.1, 7.3.5.17).
 use crate::model::error::{BadInstruction, BadRequest, FlowMonitorFailed};
 use crate::model::flow::FlowRemovedReason;
 use crate::model::monitor::{FlowEvent, FlowMonitor, FlowUpdate, FlowUpdateFull, MonitorCommand, MonitorFlags};
@@ -6,7 +6,7 @@ use crate::model::{GroupId, PortNo, TableId};
 use crate::v13::{flow::proto, instruction, oxm};
 use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
 
-/// Events in order of their numbers.
+/// Events in the order of their numbers.
 const EVENTS: [FlowEvent; 4] = [FlowEvent::Initial, FlowEvent::Added, FlowEvent::Removed, FlowEvent::Modified];
 const ABBREV: u16 = 4;
 const PAUSED: u16 = 5;
@@ -67,7 +67,7 @@ pub(crate) fn decode_update(reader: &mut Reader<'_>) -> Decoded<FlowUpdate> {
 
 fn decode_full(event: FlowEvent, part: &mut Reader<'_>) -> Decoded<FlowUpdateFull> {
     let table = TableId(part.u8()?);
-    // What stands there in other events means nothing.
+    // In other events the reason has no meaning.
     let reason = match event {
         FlowEvent::Removed => Some(flow::decode_reason(part, FlowRemovedReason::Eviction)?),
         _ => {

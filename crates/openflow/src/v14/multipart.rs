@@ -1,4 +1,4 @@
-//! Multipart requests and replies (OpenFlow 1.4.1, 7.3.5): what differs from 1.3.
+//! Reads and writes the multipart messages of 1.4 that differ from 1.3 (OpenFlow 1.4.1, 7.3.5).
 use super::{monitor, port, queue, table};
 use crate::model::PortNo;
 use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};

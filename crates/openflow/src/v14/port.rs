@@ -1,6 +1,8 @@
-//! Ports and their statistics (OpenFlow 1.4.1, 7.2.1, 7.4.3, 7.3.4.4, 7.3.5.6; what 1.5 adds: OpenFlow 1.5.1, 7.2.2.1).
+//! Reads and writes the messages about ports (OpenFlow 1.4.1, 7.2.1, 7.4.3, 7.3.4.4, 7.3.5.6; additions of 1.5:
+//! OpenFlow 1.5.1, 7.2.2.1).
 //!
-//! What 1.3 has in fixed places is in Ethernet's property here; it is left out where it says nothing.
+//! Fields that 1.3 has at fixed places are in the Ethernet property. Port-mods and statistics leave it out if it
+//! would carry no information.
 use crate::model::error::BadRequest;
 use crate::model::port::{
     OpticalPort, OpticalStats, PortMod, PortModProperty, PortProperty, PortStats, PortStatsProperty, PortStatus,
@@ -64,7 +66,8 @@ fn decode_optical(part: &mut Reader<'_>) -> Decoded<OpticalPort> {
     })
 }
 
-/// Leaves out 1.5's properties in 1.4, as a description without them is of more use than none.
+/// Writes a port description. Leaves out 1.5's properties in 1.4, because an incomplete description is more useful
+/// than none.
 pub(crate) fn encode_desc(desc: &PortDesc, writer: &mut Writer<'_>) -> Encoded {
     let start = writer.at();
     writer.u32(desc.port_no.0);

@@ -1,4 +1,4 @@
-//! Queue descriptions and statistics (OpenFlow 1.4.1, 7.3.5.8 and 7.3.5.16).
+//! Reads and writes queue descriptions and statistics (OpenFlow 1.4.1, 7.3.5.8 and 7.3.5.16).
 use crate::model::PortNo;
 use crate::model::error::BadRequest;
 use crate::model::queue::{QueueConfig, QueueProperty, QueueStats};

@@ -1,4 +1,4 @@
-//! Table configuration and description (OpenFlow 1.4.1, 7.3.4.1 and 7.3.5.15).
+//! Reads and writes table configuration and description (OpenFlow 1.4.1, 7.3.4.1 and 7.3.5.15).
 use crate::model::TableId;
 use crate::model::config::{TableMod, Vacancy};
 use crate::model::error::BadRequest;
