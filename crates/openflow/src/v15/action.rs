@@ -1,4 +1,5 @@
-//! What actions 1.5 adds: copy-field and set-field of some bits (OpenFlow 1.5.1, 7.2.6.7 and 7.2.6.8).
+//! Reads and writes 1.5's copy-field action (OpenFlow 1.5.1, 7.2.6.8), and defines the type numbers of actions that
+//! 1.5 adds.
 use crate::model::action::{Action, Subfield};
 use crate::model::error::BadAction;
 use crate::v13::oxm;
@@ -8,7 +9,7 @@ use crate::wire::{Decoded, Encoded, Reader, Writer};
 pub(crate) const COPY_FIELD: u16 = 28;
 pub(crate) const METER: u16 = 29;
 
-/// The rest of a copy-field, behind its type and length. It needs fields that weir knows.
+/// Reads a copy-field after its type and length. Fails if weir does not know one of the fields.
 pub(crate) fn decode_copy(action: &mut Reader<'_>) -> Decoded<Action> {
     action.rename("copy-field");
     let (bits, src_offset, dst_offset) = (action.u16()?, action.u16()?, action.u16()?);

@@ -1,4 +1,4 @@
-//! Bundle features (OpenFlow 1.5.1, 7.3.5.20).
+//! Reads and writes bundle features (OpenFlow 1.5.1, 7.3.5.20).
 use crate::model::bundle::{BundleFeatures, BundleFeaturesProperty, BundleFeaturesRequest, BundleFlags};
 use crate::v14::bundle::{decode_time, encode_time};
 use crate::wire::{Decoded, Encoded, Reader, Writer, property};

@@ -1,4 +1,4 @@
-//! Controller status (OpenFlow 1.5.1, 7.3.5.18 and 7.4.7).
+//! Reads and writes the controller status (OpenFlow 1.5.1, 7.3.5.18 and 7.4.7).
 use crate::model::error::BadRequest;
 use crate::model::status::{ControllerReason, ControllerStatus};
 use crate::v13::role;

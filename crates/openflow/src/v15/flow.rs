@@ -1,4 +1,5 @@
-//! Flow-removed, and what multipart messages say of flow entries (OpenFlow 1.5.1, 7.4.2, 7.3.5.2 to 7.3.5.4).
+//! Reads and writes flow-removed and the multipart messages about flow entries (OpenFlow 1.5.1, 7.4.2, 7.3.5.2 to
+//! 7.3.5.4).
 use super::stats::{self, Common};
 use crate::model::TableId;
 use crate::model::error::BadRequest;
@@ -48,7 +49,7 @@ pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut Writer<'_>) -> 
     stats::encode(&stats::join(&common, &removed.more), writer)
 }
 
-/// `ofp_flow_desc`: what earlier versions call statistics.
+/// Reads `ofp_flow_desc`, called flow statistics in earlier versions.
 pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
     let mut entry = reader.element("flow description", 0, 32, BadRequest::BadLen)?;
     entry.skip(4)?;
@@ -96,7 +97,7 @@ pub(crate) fn encode_desc(entry: &FlowStats, writer: &mut Writer<'_>) -> Encoded
     writer.set_length(start, start)
 }
 
-/// `ofp_flow_stats`: statistics without instructions.
+/// Reads `ofp_flow_stats`: statistics without instructions.
 pub(crate) fn decode_counters(reader: &mut Reader<'_>) -> Decoded<FlowCounters> {
     let mut entry = reader.element("flow statistics", 0, 24, BadRequest::BadLen)?;
     entry.skip(4)?;
@@ -119,7 +120,7 @@ pub(crate) fn encode_counters(entry: &FlowCounters, writer: &mut Writer<'_>) -> 
     writer.set_length(start, start)
 }
 
-/// Statistics that do not sum up are left aside.
+/// Reads aggregate statistics. Ignores statistics that are not sums.
 pub(crate) fn decode_aggregate(reader: &mut Reader<'_>) -> Decoded<AggregateStats> {
     let stats = stats::decode(reader)?;
     Ok(AggregateStats {

@@ -1,4 +1,5 @@
-//! Groups (OpenFlow 1.5.1, 7.3.4.3 and 7.3.5.11): buckets have numbers, and what belongs to some kinds only is properties.
+//! Reads and writes the messages about groups (OpenFlow 1.5.1, 7.3.4.3 and 7.3.5.11): buckets have numbers, and
+//! values that only some group types need are properties.
 use crate::model::error::{BadAction, BadRequest, GroupModFailed};
 use crate::model::group::{Bucket, GroupDesc, GroupMod};
 use crate::model::{BucketId, GroupId, PortNo};
@@ -8,10 +9,10 @@ use crate::wire::{Decoded, Encoded, Reader, Writer, property};
 const WEIGHT: u16 = 0;
 const WATCH_PORT: u16 = 1;
 const WATCH_GROUP: u16 = 2;
-/// `OFPGT_SELECT`.
+/// Group type `OFPGT_SELECT`.
 const SELECT: u8 = 1;
 
-/// The weight of a bucket that has none: every bucket of a select group the same.
+/// Returns the weight of a bucket without weight property: equal weights in a select group.
 fn default_weight(kind: u8) -> u16 {
     u16::from(kind == SELECT)
 }
@@ -67,7 +68,7 @@ fn decode_buckets(length: u16, kind: u8, reader: &mut Reader<'_>) -> Decoded<Vec
     part.list(|part| decode_bucket(kind, part))
 }
 
-/// Writes buckets, and into `place` how many bytes they take.
+/// Writes buckets, and their length in bytes into the 16 bits at offset `place`.
 fn encode_buckets(buckets: &[Bucket], kind: u8, place: usize, writer: &mut Writer<'_>) -> Encoded {
     let start = writer.at();
     buckets.iter().try_for_each(|bucket| encode_bucket(bucket, kind, writer))?;

@@ -1,4 +1,5 @@
-//! What instructions 1.5 adds and takes away (OpenFlow 1.5.1, 7.2.5): a trigger for statistics; metering is an action.
+//! Reads and writes the instructions that differ in 1.5 (OpenFlow 1.5.1, 7.2.5): 1.5 adds a statistics trigger, and
+//! replaces the meter instruction by an action.
 use super::stats;
 use crate::model::action::{Action, Instruction};
 use crate::wire::{Decoded, Encoded, Reader, Writer};
@@ -6,7 +7,7 @@ use std::borrow::Cow;
 
 pub(crate) const STAT_TRIGGER: u16 = 7;
 
-/// The rest of a trigger, behind its type and length.
+/// Reads a statistics trigger after its type and length.
 pub(crate) fn decode_trigger(part: &mut Reader<'_>) -> Decoded<Instruction> {
     Ok(Instruction::StatTrigger { flags: part.u32()?, thresholds: stats::decode(part)? })
 }
@@ -16,7 +17,7 @@ pub(crate) fn encode_trigger(flags: u32, thresholds: &crate::model::stats::Stats
     stats::encode(thresholds, writer)
 }
 
-/// Instructions as 1.5 has them: a meter is the first action.
+/// Returns the instructions in 1.5's form: the meter is the first action of apply-actions.
 pub(crate) fn metered_by_action(list: &[Instruction]) -> Cow<'_, [Instruction]> {
     let Some(at) = list.iter().position(|one| matches!(one, Instruction::Meter(_))) else { return list.into() };
     let mut list = list.to_vec();
@@ -33,7 +34,8 @@ pub(crate) fn metered_by_action(list: &[Instruction]) -> Cow<'_, [Instruction]> 
     list.into()
 }
 
-/// Instructions as versions before have them: a meter that is the first action is an instruction.
+/// Returns the instructions in the form of earlier versions: a meter action at the start of apply-actions becomes an
+/// instruction.
 pub(crate) fn metered_by_instruction(list: &[Instruction]) -> Cow<'_, [Instruction]> {
     let meter = |one: &Instruction| match one {
         Instruction::ApplyActions(actions) => match actions.first() {

@@ -1,4 +1,4 @@
-//! OpenFlow 1.5 on the wire (OpenFlow 1.5.1, 7): what differs from 1.4.
+//! Reads and writes the messages of OpenFlow 1.5 that differ from 1.4 (OpenFlow 1.5.1, 7).
 pub(crate) mod action;
 mod bundle;
 mod controller;
@@ -20,7 +20,7 @@ const MULTIPART_REQUEST: u8 = 18;
 const MULTIPART_REPLY: u8 = 19;
 const CONTROLLER_STATUS: u8 = 35;
 
-/// The body of a message of type `kind`, other than hello, error and echo.
+/// Reads the body of a message of type `kind`, other than hello, error and echo.
 pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
     reader.rename(if kind == CONTROLLER_STATUS { "controller-status" } else { v14::name(kind) });
     Ok(match kind {
@@ -34,7 +34,7 @@ pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
     })
 }
 
-/// The type number of a message, or what the version lacks.
+/// Returns the type number of a message, or the name of what the version lacks.
 pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
     match body {
         Body::ControllerStatus(_) => Ok(CONTROLLER_STATUS),

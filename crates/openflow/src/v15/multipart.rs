@@ -1,4 +1,4 @@
-//! Multipart requests and replies (OpenFlow 1.5.1, 7.3.5): what differs from 1.4.
+//! Reads and writes the multipart messages of 1.5 that differ from 1.4 (OpenFlow 1.5.1, 7.3.5).
 use super::{bundle, controller, flow, group};
 use crate::model::PortNo;
 use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
@@ -7,12 +7,12 @@ use crate::v13::multipart::{decode_head, encode_head};
 use crate::v14::multipart as v14;
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 
-/// `OFPMP_FLOW_DESC`: what earlier versions call flow statistics.
+/// `OFPMP_FLOW_DESC`, called flow statistics in earlier versions.
 const FLOW: u16 = 1;
 const AGGREGATE: u16 = 2;
 const GROUP_DESC: u16 = 7;
 const PORT_DESC: u16 = 13;
-/// `OFPMP_FLOW_STATS`.
+/// `OFPMP_FLOW_STATS`: statistics without instructions.
 const FLOW_COUNTERS: u16 = 17;
 const CONTROLLER_STATUS: u16 = 18;
 const BUNDLE_FEATURES: u16 = 19;

@@ -1,4 +1,4 @@
-//! Packet-out (OpenFlow 1.5.1, 7.3.6): its packet's pipeline fields are a match.
+//! Reads and writes packet-out (OpenFlow 1.5.1, 7.3.6), which carries the packet's pipeline fields as a match.
 use crate::model::error::BadAction;
 use crate::model::packet_io::PacketOut;
 use crate::model::{Match, MatchField, PortNo};
@@ -6,7 +6,7 @@ use crate::v13::{action, oxm};
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 use weir_packet::Field;
 
-/// The input port is `ANY` when the fields do not tell it.
+/// Reads a packet-out. The input port is `ANY` if the match does not contain it.
 pub(crate) fn decode_out(reader: &mut Reader<'_>) -> Decoded<PacketOut> {
     let (buffer_id, length) = (reader.buffer_id()?, reader.u16()?);
     reader.skip(2)?;
@@ -16,7 +16,7 @@ pub(crate) fn decode_out(reader: &mut Reader<'_>) -> Decoded<PacketOut> {
     Ok(PacketOut { buffer_id, in_port, matching, actions, data: reader.rest() })
 }
 
-/// Takes the first input port out of the fields, unless a mask keeps it from being one.
+/// Removes the first unmasked input port from the match, and returns it.
 fn take_in_port(matching: &mut Match) -> Option<PortNo> {
     let (at, port) = matching.fields.iter().enumerate().find_map(|(at, field)| match field {
         MatchField::Known { field: Field::InPort, value, mask: None } => {

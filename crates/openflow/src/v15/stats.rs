@@ -1,18 +1,18 @@
-//! Statistics by number, OXS (OpenFlow 1.5.1, 7.2.4).
+//! Reads and writes lists of statistics, OXS (OpenFlow 1.5.1, 7.2.4).
 use crate::model::error::BadRequest;
 use crate::model::stats::{MoreStats, RawStat, Stats};
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 
-/// `OFPXSC_OPENFLOW_BASIC`.
+/// Class number `OFPXSC_OPENFLOW_BASIC`.
 const BASIC: u16 = 0x8002;
-/// `OXS_OF_*`, with the reserved bit behind them.
+/// Statistic numbers, `OXS_OF_*`, followed by the reserved bit.
 const DURATION: u8 = 0 << 1;
 const IDLE_TIME: u8 = 1 << 1;
 const FLOW_COUNT: u8 = 3 << 1;
 const PACKET_COUNT: u8 = 4 << 1;
 const BYTE_COUNT: u8 = 5 << 1;
 
-/// Statistics with their header and padding.
+/// Reads statistics with their header and padding.
 pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Stats> {
     let mut part = reader.element("statistics", 2, 4, BadRequest::BadLen)?;
     let length = part.left();
@@ -82,17 +82,17 @@ fn head(number: u8, length: u8, writer: &mut Writer<'_>) {
     writer.u8(length);
 }
 
-/// What every version tells of an entry: seconds and nanoseconds since it was added, packets, bytes.
+/// Statistics that every version has: seconds and nanoseconds since the flow entry was added, packets, and bytes.
 pub(crate) struct Common {
     pub(crate) duration: (u32, u32),
     pub(crate) packet_count: u64,
     pub(crate) byte_count: u64,
 }
 
-/// A duration that is not told.
+/// Value of an absent duration.
 const NO_DURATION: (u32, u32) = (u32::MAX, u32::MAX);
 
-/// Those that every version has, all ones where they are not told, and the rest.
+/// Splits statistics into those that every version has, with all ones for absent ones, and the rest.
 pub(crate) fn split(stats: Stats) -> (Common, MoreStats) {
     let common = Common {
         duration: stats.duration.unwrap_or(NO_DURATION),
@@ -103,7 +103,7 @@ pub(crate) fn split(stats: Stats) -> (Common, MoreStats) {
     (common, MoreStats { idle_time, flow_count, others })
 }
 
-/// The opposite of [`split`].
+/// Combines statistics; the inverse of [`split`].
 pub(crate) fn join(common: &Common, more: &MoreStats) -> Stats {
     let MoreStats { idle_time, flow_count, others } = more.clone();
     Stats {
