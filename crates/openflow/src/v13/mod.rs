@@ -1,5 +1,5 @@
-//! Reads and writes messages of OpenFlow 1.3 (OpenFlow 1.3.5, 7), and the parts that 1.4 and 1.5 have in the same or
-//! nearly the same form.
+//! Reads and writes messages of OpenFlow 1.3 (OpenFlow 1.3.5, 7), and the parts that 1.4 and 1.5 have in an equal or
+//! a similar form.
 //!
 //! Where a later version differs only in a field, a number or a limit, the function asks its reader or writer for the
 //! version. Larger differences are in `v14` and `v15`.
