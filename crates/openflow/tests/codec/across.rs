@@ -1,4 +1,4 @@
-//! What becomes of a message of one version in the other.
+//! Tests encoding a message decoded from one version in another version.
 use weir_openflow::model::action::{Action, Instruction, Subfield};
 use weir_openflow::model::error::{BadMatch, ErrorType};
 use weir_openflow::model::flow::{FlowCommand, FlowFlags, FlowMod, TableId};
@@ -10,7 +10,7 @@ use weir_openflow::{decode, encode, split_reply};
 use weir_packet::Field;
 use weir_packet::field::{VLAN_PRESENT, eth_type, ip_proto};
 
-/// What the other end reads; or why the version cannot carry it.
+/// Encodes and decodes a body. Returns what the peer decodes, or why the version cannot carry it.
 fn sent(body: Body, version: Version) -> Result<Body, String> {
     let mut bytes = Vec::new();
     encode(&Message { xid: 1, body }, version, &mut bytes).map_err(|error| error.to_string())?;
@@ -68,7 +68,7 @@ fn actions_of_1_0_are_set_fields_in_1_3() {
             Action::output(PortNo(7)),
         ];
         assert_eq!(actions_sent(ipv4(proto), old.clone(), Version::V13), Ok(new.clone()));
-        // And back, but for the queue.
+        // The way back is exact, too, except for the queue.
         let back = actions_sent(ipv4(proto), new[..7].to_vec(), Version::V10);
         assert_eq!(back, Ok(old[..7].to_vec()));
     }
@@ -176,12 +176,12 @@ fn an_error_of_1_3_is_the_nearest_in_1_0() {
     assert_eq!(error.data, Bytes(vec![1]));
 }
 
-/// Fields whose prerequisites are not matched are ignored, whatever they hold (OpenFlow 1.0.1, 3.4).
+/// Fields whose prerequisites are not matched are ignored, whatever their values (OpenFlow 1.0.1, 3.4).
 #[test]
 fn a_match_of_1_0_ignores_what_lacks_prerequisites() {
     let mut bytes = Vec::new();
     encode(&Message { xid: 1, body: Body::FlowMod(add(Match::any(), vec![])) }, Version::V10, &mut bytes).unwrap();
-    // No wildcards, every byte set, but a type of which 1.0 knows no fields.
+    // No wildcards and every byte set, with an EtherType for which 1.0 has no further fields.
     bytes[8..48].fill(0xff);
     bytes[8..12].fill(0);
     bytes[30..32].copy_from_slice(&[0x88, 0xcc]);
@@ -223,7 +223,7 @@ fn flow_statistics_of_1_0_leave_out_what_it_cannot_say() {
     assert_eq!(replies.into_iter().map(|reply| reply.body).collect::<Vec<_>>(), [all]);
 }
 
-/// A hello and an error are understood whatever version the header gives (OpenFlow 1.3.5, 7.5.1).
+/// Hello and error messages are decoded regardless of the header's version (OpenFlow 1.3.5, 7.5.1).
 #[test]
 fn hello_and_error_have_no_version() {
     for version in [0, 1, 2, 3, 4, 5, 6, 255] {
@@ -233,7 +233,7 @@ fn hello_and_error_have_no_version() {
     }
 }
 
-/// 1.5 can name bits that no field has: found by fuzzing.
+/// 1.5 can name bits that no field has. Found by fuzzing.
 #[test]
 fn bits_beyond_a_field_do_no_harm_in_other_versions() {
     let beyond = Subfield { field: Field::InPort, offset: u16::MAX, bits: 8 };
@@ -248,7 +248,7 @@ fn bits_beyond_a_field_do_no_harm_in_other_versions() {
     let body = Body::PacketOut(out);
     assert_eq!(sent(body.clone(), Version::V15), Ok(body.clone()), "a switch refuses it by name");
     for version in Version::ALL {
-        // Said or refused; Nicira's form has fewer bits for it.
+        // Encoded or refused: Nicira's form has fewer bits for the offset.
         let _ = encode(&Message { xid: 1, body: body.clone() }, version, &mut Vec::new());
     }
 }

@@ -1,4 +1,5 @@
-//! Our own corpus: `testdata/wire`. Cases are separated by empty lines and made of `name: value` lines; `#` begins a comment.
+//! Tests the codec with weir's own corpus, `testdata/wire`. Cases are separated by empty lines and consist of `name:
+//! value` lines; `#` starts a comment.
 use std::collections::BTreeMap;
 use weir_openflow::model::Version;
 use weir_openflow::{decode, encode};

@@ -1,4 +1,4 @@
-//! The codec against other implementations' messages, our own corpus, and random messages and bytes.
+//! Tests the codec with messages of other implementations, weir's own corpus, and random messages and bytes.
 mod across;
 mod corpus;
 mod dice;

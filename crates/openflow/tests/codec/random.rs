@@ -1,4 +1,4 @@
-//! Random messages come back from their bytes; random bytes are told apart without a panic.
+//! Tests that random messages decode to themselves, and that random bytes decode without a panic.
 use crate::dice::Dice;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -39,7 +39,7 @@ proptest! {
         prop_assert_eq!(&bytes[3..], &encoded(&message, version)[..]);
     }
 
-    /// Whatever is understood means the same after another trip.
+    /// A decoded message stays equal when it is encoded and decoded again.
     #[test]
     fn what_is_understood_is_kept(noise in vec(any::<u8>(), 0..400), version in version(), changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
         let mut bytes = encoded(&message(&noise, version), version);
@@ -49,7 +49,8 @@ proptest! {
         }
         if let (Ok(message), Some(version)) = (decode(&bytes), Version::from_number(bytes[0])) {
             let mut again = Vec::new();
-            // A version may refuse what only another implementation's bytes can say, such as a name without end.
+            // Encoding may fail for content that only other implementations can encode, such as a name without zero
+            // byte.
             if encode(&message, version, &mut again).is_ok() {
                 prop_assert_eq!(decode(&again).unwrap(), message);
             }
@@ -70,7 +71,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Cut anywhere, with the header's length left or set right: an error or another message, never a panic.
+    /// A message cut at any length, with or without a corrected header length, gives an error or another message, but
+    /// no panic.
     #[test]
     fn cut_messages_are_told_apart(noise in vec(any::<u8>(), 0..400), version in version()) {
         let bytes = encoded(&message(&noise, version), version);

@@ -1,9 +1,9 @@
-//! Messages that other implementations encoded: decoding and encoding gives their bytes back.
+//! Tests that decoding and encoding other implementations' messages gives the same bytes.
 use weir_openflow::model::Version;
 use weir_openflow::{decode, encode};
 use weir_testing::{files, shared};
 
-/// Messages whose bytes differ for good reason.
+/// Messages whose bytes differ for a known reason.
 const DIFFER: [(&str, &str); 7] = [
     ("ovs-ofctl-of10-action_set_mpls_tc.packet", "a traffic class of four bits, of which the field takes three"),
     ("of10_ovs-ofctl-of10-action_set_mpls_tc.packet", "a traffic class of four bits, of which the field takes three"),
@@ -14,7 +14,7 @@ const DIFFER: [(&str, &str); 7] = [
     ("libofproto-OFP15-meter_features_reply.packet", "a message of 40 bytes whose header says 32"),
 ];
 
-/// What differs after decoding and encoding, if anything.
+/// Returns the difference after decoding and encoding, if any.
 fn difference(name: &str, bytes: &[u8]) -> Option<String> {
     let message = match decode(bytes) {
         Ok(message) => message,

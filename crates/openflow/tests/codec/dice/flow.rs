@@ -1,4 +1,4 @@
-//! Matches, actions, instructions, and the messages of flow entries.
+//! Generates matches, actions, instructions, and the messages about flow entries.
 use super::Dice;
 use weir_openflow::model::action::{Action, Instruction, Subfield};
 use weir_openflow::model::flow::*;
@@ -11,11 +11,11 @@ use weir_packet::field::{VLAN_PRESENT, eth_type, ip_proto};
 
 impl Dice<'_> {
     pub(super) fn raw_field(&mut self) -> RawField {
-        // A class that nobody has.
+        // A class that does not exist.
         RawField { class: 0x7001, number: self.below(128), has_mask: self.flag(), payload: self.bytes() }
     }
 
-    /// Fields without regard to prerequisites: the codec carries what it is given.
+    /// Generates fields without regard to prerequisites, which the codec does not check.
     pub(super) fn matching(&mut self, version: Version) -> Match {
         if version == Version::V10 {
             return self.matching_v10();
@@ -31,7 +31,7 @@ impl Dice<'_> {
         Match { fields }
     }
 
-    /// Fields in the order that the codec of 1.0 gives them.
+    /// Generates fields in the order in which 1.0's codec decodes them.
     pub(super) fn matching_v10(&mut self) -> Match {
         let mut matching = Match::any();
         let exact = |field: Field, dice: &mut Self, matching: &mut Match| {

@@ -1,5 +1,5 @@
-//! Makes messages of noise: every choice takes a few bytes of it, and none left means zeros, so shorter noise gives simpler
-//! messages and a failing case shrinks.
+//! Generates messages from noise. Every choice consumes a few bytes of it; missing bytes count as zeros. Shorter
+//! noise therefore gives simpler messages, so that a failing case shrinks.
 mod flow;
 mod multipart;
 mod newer;
@@ -21,7 +21,7 @@ pub(crate) struct Dice<'a> {
     noise: &'a [u8],
 }
 
-/// Codes as each error type numbers them.
+/// Number of codes to use of each error type.
 const CODES: [(u16, u16); 18] = [
     (0, 2),
     (1, 14),
@@ -70,7 +70,7 @@ impl<'a> Dice<'a> {
         u128::from(self.u64()) << 64 | u128::from(self.u64())
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     fn below(&mut self, end: u8) -> u8 {
         self.u8() % end
     }
@@ -79,7 +79,7 @@ impl<'a> Dice<'a> {
         self.u8() & 1 != 0
     }
 
-    /// At most three of something.
+    /// Returns at most three items.
     fn few<T>(&mut self, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
         (0..self.below(4)).map(|_| make(self)).collect()
     }
@@ -92,7 +92,7 @@ impl<'a> Dice<'a> {
         Bytes((0..self.below(9)).map(|_| self.u8()).collect())
     }
 
-    /// Bytes that fill up an experimenter's part.
+    /// Returns a multiple of eight bytes, for an experimenter's data.
     fn eights(&mut self) -> Bytes {
         Bytes((0..8 * self.below(3)).map(|_| self.u8()).collect())
     }
@@ -109,7 +109,7 @@ impl<'a> Dice<'a> {
         Some(BufferId(self.u32())).filter(|id| id.0 != u32::MAX)
     }
 
-    /// Any port number that the version has, and `ANY`.
+    /// Returns any port number of the version, or `ANY`.
     fn port(&mut self, version: Version) -> PortNo {
         match self.below(3) {
             0 => PortNo::ANY,
@@ -139,7 +139,7 @@ impl<'a> Dice<'a> {
     }
 
     fn features_bits(&mut self, version: Version) -> u32 {
-        // 1.0 has no bits for 40 Gbit/s to "other".
+        // 1.0 has no bits for the rates from 40 Gbit/s to "other".
         if version != Version::V10 { self.u32() } else { self.u32() & !0x780 }
     }
 
@@ -185,7 +185,7 @@ impl<'a> Dice<'a> {
         let (kind, codes) = self.pick(&CODES);
         let code = self.u16() % codes;
         match version {
-            // Those that 1.0 has.
+            // Errors that 1.0 has.
             Version::V10 => self.pick(&[
                 ErrorType::HelloFailed(HelloFailed::Incompatible),
                 ErrorType::BadRequest(BadRequest::BadLen),
@@ -231,7 +231,7 @@ impl<'a> Dice<'a> {
         Experimenter { id: self.u32(), kind, data: self.bytes() }
     }
 
-    /// Buckets with the numbers of their places.
+    /// Generates buckets, numbered by their index before 1.5.
     fn buckets(&mut self, version: Version) -> Vec<Bucket> {
         let buckets = self.few(|dice| dice.bucket(version));
         let by_place = |(id, bucket)| Bucket { id: BucketId(id), ..bucket };

@@ -1,4 +1,4 @@
-//! Multipart requests and replies.
+//! Generates multipart requests and replies.
 use super::Dice;
 use weir_openflow::model::bundle::*;
 use weir_openflow::model::flow::*;

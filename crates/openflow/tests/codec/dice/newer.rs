@@ -1,4 +1,4 @@
-//! What 1.4 and 1.5 add.
+//! Generates the messages and parts that 1.4 and 1.5 added.
 use super::Dice;
 use weir_openflow::model::bundle::*;
 use weir_openflow::model::config::{TableMod, Vacancy};
@@ -16,12 +16,12 @@ use weir_openflow::model::*;
 use weir_packet::Field;
 
 impl Dice<'_> {
-    /// A few of what messages have from a version on.
+    /// Returns a few items if `version` is at least `first`, otherwise none.
     pub(super) fn since<T>(&mut self, first: Version, version: Version, make: impl FnMut(&mut Self) -> T) -> Vec<T> {
         if version >= first { self.few(make) } else { Vec::new() }
     }
 
-    /// A property that no message knows.
+    /// Generates a property of a type that no message interprets.
     pub(super) fn property(&mut self) -> Property {
         let kind = self.pick(&[99, 0x7000, Property::EXPERIMENTER]);
         Property { kind, data: self.bytes() }
@@ -60,7 +60,7 @@ impl Dice<'_> {
         self.pick(&known[..if version >= Version::V14 { 6 } else { 3 }])
     }
 
-    /// Fields other than the input port.
+    /// Generates fields other than the input port.
     pub(super) fn pipeline_fields(&mut self, version: Version) -> Match {
         if version < Version::V15 {
             return Match::any();

@@ -1,4 +1,4 @@
-//! Match fields as os-ken shows them.
+//! Writes match fields in os-ken's JSON format.
 use serde_json::{Value, json};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use weir_openflow::model::matching::RawField;
@@ -21,7 +21,7 @@ pub(super) fn field(entry: &MatchField) -> Value {
     }
 }
 
-/// os-ken's name of a field.
+/// Returns os-ken's name of a field.
 fn name(field: Field) -> &'static str {
     match field {
         Field::TunSrc => "tun_ipv4_src",
@@ -30,7 +30,7 @@ fn name(field: Field) -> &'static str {
     }
 }
 
-/// Nicira's fields that occur in the vectors and weir does not have.
+/// Writes Nicira fields that occur in the vectors and that weir does not know.
 fn raw(field: &RawField) -> Value {
     assert_eq!(field.class, 1, "{field:?}");
     let name = match field.number {

@@ -1,8 +1,8 @@
-//! What messages say, compared with os-ken's reading of the same bytes.
+//! Compares the content of decoded messages with os-ken's decoding of the same bytes.
 //!
-//! Our messages are written in os-ken's JSON shape and compared as values. Three things are put aside on both sides: lengths
-//! (the bytes coming back is the test of those), the inside of Nicira's actions (the number, the experimenter and the
-//! subtype are compared), and packet data that os-ken shows as parsed protocols.
+//! Messages are written in os-ken's JSON format and compared as values. Three things are left out on both sides:
+//! lengths (tested by comparing re-encoded bytes), the content of Nicira's actions except for experimenter, number
+//! and subtype, and packet data that os-ken shows as parsed protocols.
 mod field;
 mod newer;
 mod v10;
@@ -14,19 +14,19 @@ use weir_openflow::model::{Action, Body, Bytes, Match, Message, PacketOut, PortN
 use weir_openflow::{decode, encode};
 use weir_testing::shared;
 
-/// Nicira's number.
+/// Nicira's experimenter number.
 const NICIRA: u32 = 0x2320;
 
 fn base64(bytes: &Bytes) -> Value {
     base64::engine::general_purpose::STANDARD.encode(&bytes.0).into()
 }
 
-/// Bytes as os-ken shows words it does not look into.
+/// Writes bytes as os-ken shows uninterpreted words.
 fn words(bytes: &Bytes) -> Value {
     bytes.0.chunks(4).map(|word| word.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))).collect()
 }
 
-/// The subtype by which 1.0 sends an action that only Nicira's extensions have.
+/// Returns the subtype of an action that 1.0 encodes as a Nicira action.
 fn nicira_subtype(action: &Action) -> Option<u16> {
     let message = PacketOut {
         buffer_id: None,
@@ -42,7 +42,7 @@ fn nicira_subtype(action: &Action) -> Option<u16> {
         .then(|| u16::from_be_bytes([action[8], action[9]]))
 }
 
-/// An experimenter's action, or the part of a Nicira action that is compared.
+/// Writes an experimenter action, or the compared part of a Nicira action.
 fn experimenter_action(action: &Action) -> Option<Value> {
     if let Some(subtype) = nicira_subtype(action) {
         return Some(json!({"Nicira": {"experimenter": NICIRA, "subtype": subtype}}));
@@ -55,7 +55,7 @@ fn experimenter_action(action: &Action) -> Option<Value> {
     Some(json!({"OFPActionExperimenterUnknown": {"experimenter": id, "data": base64(data), "type": 65535}}))
 }
 
-/// os-ken's JSON without what is not compared.
+/// Removes the parts of os-ken's JSON that are not compared.
 fn compared(value: Value) -> Value {
     match value {
         Value::Array(list) => list.into_iter().map(compared).collect(),
@@ -74,7 +74,7 @@ fn compared_entry((name, value): (String, Value)) -> Option<(String, Value)> {
     (!is_length).then(|| (name, compared(value)))
 }
 
-/// Takes away packet data on both sides where os-ken shows protocols.
+/// Removes packet data on both sides if os-ken shows it as protocols.
 fn without_protocols(ours: &mut Value, theirs: &mut Value) {
     let body = |value: &mut Value| value.as_object_mut().and_then(|map| map.values_mut().next()).map(Value::take);
     let shows_protocols = theirs["OFPPacketOut"]["data"].is_object();
@@ -87,7 +87,7 @@ fn without_protocols(ours: &mut Value, theirs: &mut Value) {
     }
 }
 
-/// Two messages have lengths that os-ken does not look at: an instruction's, and a header's.
+/// Corrects lengths in two messages that os-ken does not check: an instruction's and a header's.
 fn repaired(name: &str, mut bytes: Vec<u8>) -> Vec<u8> {
     match name {
         "libofproto-OFP15-flow_desc_reply.packet" => {

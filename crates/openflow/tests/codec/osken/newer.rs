@@ -1,4 +1,4 @@
-//! Messages of 1.4 and 1.5 in os-ken's JSON shape, where they are not like 1.3's.
+//! Writes messages of 1.4 and 1.5 in os-ken's JSON format, where it differs from 1.3's.
 use super::field::{self, matching};
 use super::v13::{self, each};
 use super::{base64, words};
@@ -58,7 +58,7 @@ pub(super) fn message(body: &Body, version: Version) -> Value {
     }
 }
 
-/// An experimenter's property under the name that it has in a message.
+/// Writes an experimenter property; its name depends on the message.
 fn property(name: &str, one: &Property) -> Value {
     let data = &one.data.0;
     let word = |at: usize| u32::from_be_bytes(*data[at..].first_chunk().unwrap());
@@ -89,7 +89,7 @@ fn stats(stats: &Stats) -> Value {
     json!({"OFPStats": {"oxs_fields": [{"OXSTlv": {"field": "flow_count", "value": count}}]}})
 }
 
-/// Of an entry that tells nothing but a count of entries.
+/// Writes the statistics of a flow entry that has only a flow count.
 fn more_stats(counts: (u64, u64), more: &MoreStats) -> Value {
     assert_eq!(counts, (u64::MAX, u64::MAX));
     stats(&Stats { flow_count: more.flow_count, ..Stats::default() })
@@ -270,7 +270,7 @@ fn table_features(table: &TableFeatures) -> Value {
     }})
 }
 
-/// What a multipart request asks, if not as 1.3 does: its name, its type and its fields.
+/// Writes a multipart request that differs from 1.3's: its name, type and fields.
 fn multipart_request(request: &MultipartRequest, version: Version) -> Option<Value> {
     let is_15 = version == Version::V15;
     let (name, kind, mut fields) = match &request.body {
@@ -317,7 +317,7 @@ fn bundle_features(asked: &BundleFeaturesRequest) -> Value {
     json!({"feature_request_flags": asked.flags, "properties": properties})
 }
 
-/// What a multipart reply answers, if not as 1.3 does.
+/// Writes a multipart reply that differs from 1.3's.
 fn multipart_reply(reply: &MultipartReply, version: Version) -> Option<Value> {
     let is_15 = version == Version::V15;
     let (name, kind, body) = match &reply.body {

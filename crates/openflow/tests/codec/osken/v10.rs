@@ -1,4 +1,4 @@
-//! Messages of 1.0 in os-ken's JSON shape, of the types that the vectors have.
+//! Writes messages of 1.0 in os-ken's JSON format, for the types in the vectors.
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use weir_openflow::model::flow::FlowMod;
@@ -52,7 +52,7 @@ fn action(action: &Action) -> Value {
     }
 }
 
-/// Of the fields, the vectors have `dl_dst` and `dl_type`.
+/// Writes a match. The vectors only use `dl_dst` and `dl_type`.
 #[expect(clippy::cast_possible_truncation, reason = "by the fields' widths")]
 fn matching(matching: &Match) -> Value {
     let (mut dl_dst, mut dl_type, mut wildcards) = (MacAddr::default(), 0, (1_u32 << 22) - 1);
@@ -64,7 +64,7 @@ fn matching(matching: &Match) -> Value {
             }
             MatchField::Known { field: Field::EthType, value, mask: None } => {
                 dl_type = *value;
-                // With a type, Open vSwitch says 32 bits of each address do not matter; os-ken says 63 without.
+                // With `dl_type`, Open vSwitch marks 32 bits of each address as wildcards; without, os-ken marks 63.
                 wildcards &= !(1 << 4 | 0x1f << 8 | 0x1f << 14);
             }
             other => panic!("no vector has {other:?}"),

@@ -1,4 +1,4 @@
-//! Messages of 1.3 in os-ken's JSON shape, of the types that the vectors have.
+//! Writes messages of 1.3 in os-ken's JSON format, for the types in the vectors.
 use super::field::{self, matching};
 use super::{base64, experimenter_action, words};
 use serde_json::{Value, json};
