@@ -1,4 +1,4 @@
-//! Draws actions and instructions of every kind.
+//! Generates actions and instructions of every kind.
 use crate::matching::{bits, raw_field};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use weir_openflow::model::{
 };
 use weir_packet::{Field, PacketType};
 
-/// Any port number, often a reserved one.
+/// Generates any port number, often a reserved one.
 pub(crate) fn port() -> impl Strategy<Value = PortNo> {
     prop_oneof![
         3 => (1_u32..0xff00).prop_map(PortNo),
@@ -21,12 +21,12 @@ pub(crate) fn port() -> impl Strategy<Value = PortNo> {
     ]
 }
 
-/// A port that 16 bits can name, which is what Nicira's actions and 1.0 have.
+/// Generates a port with a 16-bit number, as Nicira's actions and 1.0 have.
 fn short_port() -> impl Strategy<Value = PortNo> {
     prop_oneof![3 => 0_u32..=0xff00, 1 => 0xffff_fff8_u32..u32::MAX].prop_map(PortNo)
 }
 
-/// A port that packets can go to.
+/// Generates a port that packets can be sent to.
 fn output_port() -> impl Strategy<Value = PortNo> {
     port().prop_filter("nothing goes to any port", |port| *port != PortNo::ANY)
 }
@@ -35,7 +35,7 @@ fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..=most)
 }
 
-/// Whole groups of eight bytes, with `first` before them.
+/// Generates `first` bytes, followed by a multiple of eight bytes.
 fn eights(first: usize) -> impl Strategy<Value = Vec<u8>> {
     (0_usize..3).prop_flat_map(move |count| vec(any::<u8>(), first + 8 * count))
 }
@@ -44,7 +44,7 @@ pub(crate) fn any_field() -> impl Strategy<Value = Field> {
     prop::sample::select(Field::ALL.to_vec())
 }
 
-/// At most `most` bits of a field.
+/// Generates a range of at most `most` bits of a field.
 fn part_of(field: Field, most: u32) -> impl Strategy<Value = Subfield> {
     let bits = field.bits();
     (1..=bits.min(most)).prop_flat_map(move |count| {
@@ -60,7 +60,7 @@ fn part(most: u32) -> impl Strategy<Value = Subfield> {
     any_field().prop_flat_map(move |field| prop_oneof![part_of(field, most), part_of(field, field.bits().min(most))])
 }
 
-/// Two parts of as many bits.
+/// Generates two ranges with the same width.
 fn parts() -> impl Strategy<Value = (Subfield, Subfield)> {
     (part(128), part(128)).prop_map(|(a, b)| {
         let bits = a.bits.min(b.bits);
@@ -111,7 +111,7 @@ fn nsh() -> impl Strategy<Value = Action> {
     header.prop_map(|header| Action::Encap(Encap::Nsh(header)))
 }
 
-/// What every version has in some form.
+/// Generates actions that every version has in some form.
 fn standard() -> impl Strategy<Value = Action> {
     prop_oneof![
         (output_port(), any::<u16>()).prop_map(|(port, max_len)| Action::Output { port, max_len }),
@@ -132,7 +132,7 @@ fn standard() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// What only 1.0 has by these names.
+/// Generates actions that only 1.0 has in this form.
 fn of_v10() -> impl Strategy<Value = Action> {
     prop_oneof![
         (0_u16..4096).prop_map(Action::SetVlanVid),
@@ -156,7 +156,7 @@ fn multipath() -> impl Strategy<Value = NxAction> {
     let algorithm = prop::sample::select(vec![ModuloN, HashThreshold, Hrw, IterHash]);
     (hash(), any::<u16>(), algorithm, any::<u16>(), any::<u32>(), part(64)).prop_map(
         |(fields, basis, algorithm, links, arg, dst)| {
-            // The highest link's number must fit.
+            // The number of the highest link must fit the destination.
             let max_link = if dst.bits < 16 { links & ((1 << dst.bits) - 1) } else { links };
             NxAction::Multipath(Multipath { fields, basis, algorithm, max_link, arg, dst })
         },
@@ -210,7 +210,7 @@ fn controller() -> impl Strategy<Value = NxAction> {
     })
 }
 
-/// Nicira's, without those that hold others.
+/// Generates Nicira actions that contain no other actions.
 fn nicira() -> impl Strategy<Value = Action> {
     let load = (part(64), any::<u64>())
         .prop_map(|(dst, value)| NxAction::Load { dst, value: value & u64::MAX >> (64 - dst.bits) });
@@ -237,7 +237,7 @@ fn nicira() -> impl Strategy<Value = Action> {
     .prop_map(NxAction::into_action)
 }
 
-/// Any action, and copies of packets on which others run.
+/// Generates any action, including clones with actions.
 pub(crate) fn action() -> impl Strategy<Value = Action> {
     let meter = any::<u32>().prop_map(|meter| Action::Meter(MeterId(meter)));
     let one = prop_oneof![
@@ -274,7 +274,7 @@ pub(crate) fn stats() -> impl Strategy<Value = Stats> {
     )
 }
 
-/// Each instruction at most once, in any order.
+/// Generates each instruction at most once, in any order.
 pub(crate) fn instructions() -> impl Strategy<Value = Vec<Instruction>> {
     let maybe = |one: BoxedStrategy<Instruction>| prop_oneof![2 => Just(None), 1 => one.prop_map(Some)];
     let metadata = any::<(u64, u64)>().prop_map(|(metadata, mask)| Instruction::WriteMetadata { metadata, mask });
@@ -296,7 +296,7 @@ pub(crate) fn instructions() -> impl Strategy<Value = Vec<Instruction>> {
         .prop_shuffle()
 }
 
-/// Applies a change to every action, also inside others.
+/// Replaces every action, including those inside clones, by the actions that `one` returns.
 pub(crate) fn change(actions: &[Action], one: &impl Fn(&Action) -> Vec<Action>) -> Vec<Action> {
     let changed = actions.iter().map(|action| match action {
         Action::Nx(nx) => match &**nx {
@@ -308,5 +308,5 @@ pub(crate) fn change(actions: &[Action], one: &impl Fn(&Action) -> Vec<Action>) 
     changed.flatten().collect()
 }
 
-/// The length that text has for an output to a port that a field holds.
+/// Length that the text syntax implies for an output to the port in a field.
 pub(crate) const ANY_LENGTH: u16 = NO_BUFFER;

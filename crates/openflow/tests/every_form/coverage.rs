@@ -1,4 +1,4 @@
-//! The draws exhaust what there is: every field with and without mask, every action, every instruction.
+//! Tests that the generators cover every field with and without mask, every action and every instruction.
 use crate::action::{action, instructions};
 use crate::matching::matching;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use weir_packet::Field;
 
 const DRAWS: usize = 6000;
 
-/// The same draws in every run.
+/// Passes generated values to `seen`, the same in every run.
 fn each<T: std::fmt::Debug>(strategy: &impl Strategy<Value = T>, mut seen: impl FnMut(T)) {
     let mut runner = TestRunner::new_with_rng(
         Config::default(),
@@ -21,7 +21,7 @@ fn each<T: std::fmt::Debug>(strategy: &impl Strategy<Value = T>, mut seen: impl 
     }
 }
 
-/// Every match field is drawn: exactly, under a mask if it has one, and with all its bits set.
+/// Every match field is generated: exact, masked if it is maskable, and with all its bits set.
 #[test]
 fn every_field_is_matched() {
     let (mut exact, mut masked, mut full) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -44,7 +44,8 @@ fn every_field_is_matched() {
     assert_eq!(full, every, "with all bits set");
 }
 
-/// An action's kind: a new one does not compile until it has a name here, and fails until it is drawn.
+/// Returns the kind of an action. A new action does not compile until it has a name here, and fails the test until it
+/// is generated.
 fn kind(action: &Action) -> &'static str {
     match action {
         Action::Output { .. } => "output",
@@ -103,7 +104,7 @@ fn kind(action: &Action) -> &'static str {
     }
 }
 
-/// The kinds of actions that [`kind`] names.
+/// Number of kinds that [`kind`] returns.
 const KINDS: usize = 51;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Draws flow entries, groups and meters, as they are set and as they are told.
+//! Generates flow entries, groups and meters, as they are set and as they are reported.
 use crate::action::{action, instructions, port, stats};
 use crate::matching::matching;
 use proptest::collection::vec;
@@ -14,7 +14,7 @@ use weir_openflow::model::{
     BufferId, FlowCommand, FlowFlags, FlowMod, FlowRemovedReason, GroupId, MeterId, PortNo, TableId,
 };
 
-/// A number, often one that means nothing in particular.
+/// Generates the usual value half of the time, otherwise any.
 fn often<T: std::fmt::Debug + Clone + 'static>(usual: T, any: impl Strategy<Value = T> + 'static) -> BoxedStrategy<T> {
     prop_oneof![1 => Just(usual), 1 => any].boxed()
 }
@@ -71,7 +71,7 @@ fn more_stats() -> impl Strategy<Value = MoreStats> {
     })
 }
 
-/// What is told of an entry that a flow-mod set.
+/// Generates the statistics of a flow entry that a flow-mod set.
 pub(crate) fn flow_stats() -> impl Strategy<Value = FlowStats> {
     (flow(), any::<[u32; 2]>(), any::<[u64; 2]>(), more_stats()).prop_map(|(flow, duration, counts, more)| FlowStats {
         table: flow.table,
@@ -135,7 +135,7 @@ fn properties() -> impl Strategy<Value = Vec<Property>> {
     prop_oneof![4 => Just(vec![]), 1 => vec(property(), 1..3)]
 }
 
-/// Buckets that are numbered by their places, or have numbers of their own.
+/// Generates buckets that are numbered by their index, or have any numbers.
 fn buckets() -> impl Strategy<Value = Vec<Bucket>> {
     let watch_group = often(GroupId::ANY, any::<u32>().prop_map(GroupId));
     let bucket = (any::<u16>(), often(PortNo::ANY, port()), watch_group, vec(action(), 0..4), properties());

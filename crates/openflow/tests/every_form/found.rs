@@ -1,4 +1,4 @@
-//! What the draws found, each by name.
+//! Tests for the defects that the generated tests found.
 use weir_openflow::model::action::NO_BUFFER;
 use weir_openflow::model::group::{Bucket, BucketId, GroupDesc, GroupMod};
 use weir_openflow::model::nicira::{Bundle, HashFields, Multipath, MultipathAlgorithm};
@@ -24,7 +24,7 @@ fn add(matching: Match, actions: Vec<Action>) -> FlowMod {
     FlowMod::add(1, matching, vec![Instruction::ApplyActions(actions)])
 }
 
-/// The entry that a listing's text adds.
+/// Parses the text of a flow entry, as printed in a listing.
 fn reread(flow: &FlowMod) -> FlowMod {
     let written = text::format_flow(flow, Version::V13);
     text::parse_flow(&written, flow.command).unwrap_or_else(|error| panic!("{written}: {error}"))
@@ -43,7 +43,7 @@ fn an_importance_is_refused_where_there_is_no_place_for_it() {
     assert!(sent(Body::FlowMod(flow), Version::V14).is_ok());
 }
 
-/// Left out, the group would let the delete take every entry.
+/// Without the group, the delete would remove every entry.
 #[test]
 fn a_delete_by_group_is_refused_in_niciras_form() {
     let delete = FlowMod { out_group: GroupId(5), ..FlowMod::delete_all() };
@@ -82,7 +82,7 @@ fn what_only_1_5_says_of_groups_is_refused_before() {
     assert_eq!(sent(Body::GroupMod(group.clone()), Version::V13), Ok(Body::GroupMod(group)));
 }
 
-/// A controller of 1.4 is told of another's request in 1.5, as far as 1.4 has words.
+/// A controller of 1.4 gets another controller's 1.5 request with the parts that 1.4 can carry.
 #[test]
 fn a_request_in_1_5_is_forwarded_in_1_4() {
     let forwarded = |id, properties| {
@@ -101,7 +101,7 @@ fn a_request_in_1_5_is_forwarded_in_1_4() {
     assert_eq!(sent(newer.clone(), Version::V15), Ok(newer));
 }
 
-/// Open vSwitch, too, sets such a field instead: a load has four bytes for a header that takes eight.
+/// A load has four bytes for a header that takes eight; as in Open vSwitch, a set-field replaces it.
 #[test]
 fn bits_of_fields_with_long_headers_are_loaded() {
     let load = |bits| {
@@ -135,7 +135,7 @@ fn a_link_for_a_field_with_a_long_header_is_refused() {
     }
 }
 
-/// Without it, the entry matches packets without Ethernet header, too.
+/// Without the packet type, the entry would also match packets without Ethernet header.
 #[test]
 fn the_type_of_ethernet_packets_is_listed() {
     let flow = add(Match::any().with(Field::PacketType, 0_u8), vec![Action::PopVlan]);
@@ -150,7 +150,7 @@ fn some_bits_of_a_tag_are_listed_and_read() {
         let flow = add(matching, vec![Action::PopVlan]);
         assert_eq!(reread(&flow), flow);
     }
-    // Parts of the tag under both names.
+    // Bits of the tag under both names.
     let both =
         Match::any().with_masked(Field::VlanVid, 0x5_u8, 0xd_u8).with_masked(Field::VlanTci, 0x4000_u16, 0x4000_u16);
     assert_eq!(text::format_match(&both), "vlan_tci=0x4005/0x400d");
@@ -174,7 +174,7 @@ fn no_bits_of_tcp_flags_are_set() {
     assert_eq!(reread(&flow), flow);
 }
 
-/// A meter as an action of 1.5 counts where it stands; alone it would be read as the instruction, which comes first.
+/// A meter action of 1.5 applies at its position. Alone it would be parsed as the instruction, which runs first.
 #[test]
 fn meters_and_metadata_keep_their_places_among_actions() {
     let (meter, port) = (|id| Action::Meter(MeterId(id)), Action::output(PortNo(1)));
@@ -193,7 +193,7 @@ fn meters_and_metadata_keep_their_places_among_actions() {
     let both = add(Match::any(), vec![meter(3), port.clone(), meter(4)]);
     let rest = vec![Instruction::Meter(MeterId(3)), Instruction::ApplyActions(vec![port.clone(), meter(4)])];
     assert_eq!(reread(&both).instructions, rest);
-    // What means the same has the shorter spelling.
+    // Of several spellings with the same meaning, the shortest is printed.
     let first = add(Match::any(), vec![meter(3), port]);
     assert_eq!(text::format_instructions(&first.instructions, Version::V15), "meter:3,output:1");
     assert_eq!(

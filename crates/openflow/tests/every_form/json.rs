@@ -1,5 +1,5 @@
-//! JSON as `weir ctl dump-flows --json` and its kin print it: it is read again as text, values are those of the model,
-//! and two things that differ anywhere differ in JSON.
+//! Tests the JSON that `weir ctl dump-flows --json` and similar commands print: parsing its text gives the model's
+//! values, and different values have different JSON.
 use crate::entries::{flow_stats, group_desc, meter_config};
 use proptest::prelude::*;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use weir_openflow::model::multipart::FlowStats;
 use weir_openflow::model::{Action, Bytes, Instruction, MatchField};
 
-/// The value of a JSON number or of a string such as `"0x12"`.
+/// Returns the value of a JSON number or of a string such as `"0x12"`.
 fn number(value: &Value) -> Option<u128> {
     match value {
         Value::String(text) => u128::from_str_radix(text.strip_prefix("0x")?, 16).ok(),
@@ -21,7 +21,7 @@ fn bytes(value: &Value) -> Option<Bytes> {
     pairs.collect::<Option<Vec<u8>>>().map(Bytes)
 }
 
-/// Reads a match field from JSON.
+/// Parses a match field from JSON.
 fn field(value: &Value) -> Option<MatchField> {
     use weir_openflow::model::matching::RawField;
     if let Some(known) = value.get("Known") {
@@ -40,7 +40,7 @@ fn field(value: &Value) -> Option<MatchField> {
     }))
 }
 
-/// What a value becomes when it is printed and read by another program.
+/// Returns the value after printing it as JSON and parsing the text.
 fn printed(value: &impl Serialize) -> Value {
     let told = json!(value);
     let read = serde_json::from_str(&told.to_string()).unwrap();
@@ -48,7 +48,7 @@ fn printed(value: &impl Serialize) -> Value {
     read
 }
 
-/// Reads the fields that set-field sets.
+/// Compares the fields that set-fields in the JSON set.
 fn set_fields(stats: &FlowStats, told: &Value) -> Result<(), TestCaseError> {
     for (instruction, told) in stats.instructions.iter().zip(told["instructions"].as_array().unwrap()) {
         let Instruction::ApplyActions(actions) = instruction else { continue };
@@ -62,7 +62,7 @@ fn set_fields(stats: &FlowStats, told: &Value) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// One of two entries, with one part of the other's.
+/// Returns `one` with one part replaced by that of `other`.
 fn with_part_of(mut one: FlowStats, other: &FlowStats, part: usize) -> FlowStats {
     let other = other.clone();
     match part {
@@ -111,7 +111,7 @@ proptest! {
         }
     }
 
-    /// Whatever part of an entry changes, its JSON does.
+    /// Changing any part of an entry changes its JSON.
     #[test]
     fn entries_that_differ_have_other_json(one in flow_stats(), other in flow_stats(), part in 0_usize..14) {
         let changed = with_part_of(one.clone(), &other, part);

@@ -1,5 +1,5 @@
-//! Flow entries, groups and meters of all fields are written and read again in every form: text, JSON, and the messages
-//! of every version. Nothing is lost: what a form cannot say is refused, or is named here.
+//! Tests that flow entries, groups and meters with all fields can be written and read in every form: text, JSON, and
+//! the messages of every version. Nothing is lost: what a form cannot express is refused, or is listed here.
 mod action;
 mod coverage;
 mod entries;

@@ -1,4 +1,4 @@
-//! Draws matches: every field that the model knows, where its prerequisites allow it, over its whole width.
+//! Generates matches: every field of the model, where its prerequisites allow it, over its whole width.
 use proptest::collection::vec;
 use proptest::prelude::*;
 use weir_openflow::model::matching::RawField;
@@ -6,7 +6,7 @@ use weir_openflow::model::{Match, MatchField};
 use weir_packet::Field;
 use weir_packet::field::{VLAN_PRESENT, eth_type, ip_proto};
 
-/// Fields that others need beside them, as packets have them together.
+/// Returns combinations of fields that are prerequisites of others.
 fn companies() -> Vec<Match> {
     let eth = |kind: u16| Match::any().with(Field::EthType, kind);
     let ip = |kind: u16, proto: u8| eth(kind).with(Field::IpProto, proto);
@@ -37,13 +37,13 @@ fn companies() -> Vec<Match> {
     companies
 }
 
-/// Whether a switch takes the match. A field that weir does not know is no fault here.
+/// Returns true if a switch accepts the match. Fields that weir does not know are ignored.
 fn is_valid(fields: &[MatchField]) -> bool {
     let known = fields.iter().filter(|entry| matches!(entry, MatchField::Known { .. })).cloned().collect();
     Match { fields: known }.key_and_mask().is_ok()
 }
 
-/// A number of a field's width, often at its edges.
+/// Generates a value of a field's width, often at its limits.
 pub(crate) fn bits(field: Field) -> impl Strategy<Value = u128> {
     let ones = field.all_ones();
     prop_oneof![
@@ -54,7 +54,7 @@ pub(crate) fn bits(field: Field) -> impl Strategy<Value = u128> {
     ]
 }
 
-/// A field with a value, and a mask where it may have one: no value bit outside the mask.
+/// Generates a field with a value and, if it is maskable, sometimes a mask. No value bit is outside the mask.
 fn entry(field: Field) -> impl Strategy<Value = MatchField> {
     let mask = if field.is_maskable() { prop::option::of(bits(field)).boxed() } else { Just(None).boxed() };
     (bits(field), mask).prop_map(move |(value, mask)| {
@@ -64,7 +64,7 @@ fn entry(field: Field) -> impl Strategy<Value = MatchField> {
 }
 
 pub(crate) fn raw_field() -> impl Strategy<Value = RawField> {
-    // A class that nobody has.
+    // A class that does not exist.
     (0_u8..128, any::<bool>(), vec(any::<u8>(), 1..20)).prop_map(|(number, has_mask, bytes)| RawField {
         class: 0x7001,
         number,
@@ -73,7 +73,7 @@ pub(crate) fn raw_field() -> impl Strategy<Value = RawField> {
     })
 }
 
-/// The fields of a company, some others that it allows, and some that weir does not know.
+/// Generates a combination of prerequisites, other fields that it allows, and fields that weir does not know.
 pub(crate) fn matching() -> impl Strategy<Value = Match> {
     let drawn = prop::sample::select(companies()).prop_flat_map(|company| {
         let allowed: Vec<Field> =
@@ -86,7 +86,7 @@ pub(crate) fn matching() -> impl Strategy<Value = Match> {
         let mut fields = company.fields;
         for one in others {
             fields.push(one);
-            // The same bits under another name, or an id that says nothing.
+            // Invalid: bits already matched under another name, or a VLAN id without meaning.
             if !is_valid(&fields) {
                 fields.pop();
             }
@@ -96,7 +96,7 @@ pub(crate) fn matching() -> impl Strategy<Value = Match> {
     })
 }
 
-/// A match with the spellings of one meaning made equal: a mask of all ones, the order of fields.
+/// Normalises a match: removes masks of all ones and fields without effect, and sorts the fields.
 pub(crate) fn plain(matching: &Match) -> Match {
     let mut fields = matching.fields.clone();
     for one in &mut fields {
@@ -112,7 +112,7 @@ pub(crate) fn plain(matching: &Match) -> Match {
     Match { fields }
 }
 
-/// A match with all that it says of the VLAN tag under the name of the whole.
+/// Replaces the fields for parts of the VLAN tag by one field for the whole tag.
 pub(crate) fn by_whole_tag(matching: &Match) -> Match {
     let mut matching = plain(matching);
     let parts = [(Field::VlanTci, 0), (Field::VlanVid, 0), (Field::VlanPcp, 13)];
@@ -121,7 +121,7 @@ pub(crate) fn by_whole_tag(matching: &Match) -> Match {
         Some((value << shift, mask << shift))
     });
     let (value, mut mask) = said.fold((0, 0), |(value, mask), (more, bits)| (value | more, mask | bits));
-    // Without tag, there is no priority to match.
+    // Packets without tag have no priority to match.
     if value == 0 && mask & u128::from(VLAN_PRESENT) != 0 {
         mask &= 0x1fff;
     }

@@ -1,4 +1,4 @@
-//! What is written is read back as the same; and no text makes the parser panic.
+//! Tests that printed text is parsed back to the same value, and that no text makes the parser panic.
 use crate::action::{ANY_LENGTH, change};
 use crate::entries::{flow, flow_stats, group_desc, meter};
 use crate::matching::by_whole_tag;
@@ -8,16 +8,16 @@ use weir_openflow::model::meter::{BandKind, MeterMod, command, flags};
 use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, NxAction, PortNo};
 use weir_openflow::{Version, text};
 
-/// An action with the spellings of one meaning made equal.
+/// Normalises the spelling of an action.
 fn plain_action(action: &Action) -> Vec<Action> {
     vec![match action {
-        // A length counts only for the controller.
+        // The length applies only to the controller.
         Action::Output { port, .. } if *port != PortNo::CONTROLLER => Action::output(*port),
         Action::Nx(nx) => match **nx {
             NxAction::SetTunnel { id, wide } => {
                 NxAction::SetTunnel { id, wide: wide || id > u64::from(u32::MAX) }.into_action()
             }
-            // Open vSwitch's spelling has no place for a length.
+            // Open vSwitch's syntax has no place for the length.
             NxAction::OutputReg { src, .. } => NxAction::OutputReg { src, max_len: ANY_LENGTH }.into_action(),
             _ => action.clone(),
         },
@@ -29,8 +29,8 @@ fn plain_actions(actions: &[Action]) -> Vec<Action> {
     change(actions, &plain_action)
 }
 
-/// Instructions in the order of their execution. A meter in front of the actions is the instruction, metadata behind
-/// them, too.
+/// Returns the instructions in the order of their execution, with a meter action before all actions and a metadata
+/// action after them as instructions.
 fn plain_instructions(instructions: &[Instruction]) -> Vec<Instruction> {
     let mut plain: Vec<Instruction> = Vec::new();
     let has = |wanted: fn(&Instruction) -> bool| instructions.iter().any(wanted);
@@ -62,7 +62,7 @@ fn plain_instructions(instructions: &[Instruction]) -> Vec<Instruction> {
     plain
 }
 
-/// A flow-mod without what does not count in its command.
+/// Returns a flow-mod without the parts that have no effect in its command.
 fn plain_flow(flow: &FlowMod) -> FlowMod {
     let is_delete = matches!(flow.command, FlowCommand::Delete | FlowCommand::DeleteStrict);
     let cookie_mask = if flow.command == FlowCommand::Add { 0 } else { flow.cookie_mask };
@@ -83,7 +83,7 @@ fn plain_group(group: &GroupDesc) -> GroupDesc {
     group
 }
 
-/// The number that means any port elsewhere is a value of a match field like others.
+/// The number that stands for "any port" elsewhere is an ordinary value of a match field.
 #[test]
 fn a_port_of_all_ones_is_matched() {
     use weir_openflow::model::Match;
@@ -105,13 +105,13 @@ proptest! {
         let written = text::format_flow(&flow, version);
         let read = text::parse_flow(&written, flow.command).map(|read| plain_flow(&read));
         prop_assert_eq!(read, Ok(plain_flow(&flow)), "{}", written);
-        // What text means is written so that it means exactly the same.
+        // The parsed value is printed to a text with exactly the same meaning.
         let read = text::parse_flow(&written, flow.command).unwrap();
         let again = text::format_flow(&read, version);
         prop_assert_eq!(text::parse_flow(&again, flow.command), Ok(read), "{}", again);
     }
 
-    /// A line of a listing adds the entry that it shows.
+    /// A line of a listing parses to the entry that it shows.
     #[test]
     fn an_entry_listed_is_read_back(stats in flow_stats()) {
         let written = text::format_stats(&stats, Version::V13);
@@ -137,7 +137,7 @@ proptest! {
         prop_assert_eq!(read.map(|read| plain_group(&read)), Ok(plain_group(&desc)), "{}", written);
     }
 
-    /// A band that only an experimenter or nobody knows is listed, and refused when it is read.
+    /// An experimenter's or unknown band is printed, and refused when parsed.
     #[test]
     fn a_meter_listed_is_read_back(mut meter in meter()) {
         meter.command = command::ADD;
@@ -149,7 +149,7 @@ proptest! {
             prop_assert!(read.is_err(), "{}", written);
             return Ok(());
         }
-        // Without the flag, a burst counts nothing.
+        // The burst size has no effect without the flag.
         for band in &mut meter.bands {
             band.burst_size = if meter.flags & flags::BURST != 0 { band.burst_size } else { 0 };
         }

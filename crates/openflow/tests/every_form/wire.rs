@@ -1,4 +1,5 @@
-//! Every version's messages carry what they are given, in the version's own form, or refuse it by name.
+//! Tests that messages of every version carry what they are given, in the version's form, or that encoding fails with
+//! a reason.
 use crate::action::change;
 use crate::entries::{flow, flow_stats, group, group_desc, meter, meter_config, removed, update};
 use crate::matching::plain;
@@ -16,7 +17,7 @@ use weir_openflow::{decode, encode};
 use weir_packet::Field;
 use weir_packet::field::{VLAN_PRESENT, ip_proto};
 
-/// What the other end reads; or why the version cannot carry it.
+/// Encodes and decodes a body. Returns what the peer decodes, or why the version cannot carry it.
 fn sent(body: Body, version: Version) -> Result<Body, String> {
     let mut bytes = Vec::new();
     let message = Message { xid: 0x0102_0304, body };
@@ -31,7 +32,8 @@ fn reply(body: ReplyBody) -> Body {
     Body::MultipartReply(MultipartReply { more: false, body })
 }
 
-/// The action or actions that a version from 1.3 on has for one; `proto` is the IP protocol matched.
+/// Returns the actions by which versions from 1.3 on encode an action. `proto` is the IP protocol that the entry
+/// matches.
 fn of_v13(action: &Action, proto: Option<u8>) -> Vec<Action> {
     let set = |field, value: u128| vec![Action::SetField { field, value }];
     let ports = match proto {
@@ -56,7 +58,8 @@ fn of_v13(action: &Action, proto: Option<u8>) -> Vec<Action> {
     }
 }
 
-/// A load of a field whose header takes eight bytes is a set-field.
+/// Returns the set-field that replaces a load of a field with an eight-byte header; other actions are returned
+/// unchanged.
 fn loaded(action: &Action) -> Vec<Action> {
     let Action::Nx(nx) = action else { return vec![action.clone()] };
     let NxAction::Load { dst, value } = **nx else { return vec![action.clone()] };
@@ -71,14 +74,14 @@ fn loaded(action: &Action) -> Vec<Action> {
     }]
 }
 
-/// Fields that 1.3 has from experimenters under no name of Nicira's.
+/// Returns true for fields that 1.3 encodes with an experimenter header, and for which there is no Nicira header.
 fn has_long_header(field: Field) -> bool {
     use Field::*;
     matches!(field, ActsetOutput | NshFlags | NshTtl | NshMdtype | NshNp | NshSpi | NshSi)
         || matches!(field, NshC1 | NshC2 | NshC3 | NshC4)
 }
 
-/// The action that 1.0 has for one.
+/// Returns the action by which 1.0 encodes an action.
 fn of_v10(action: &Action) -> Vec<Action> {
     let Action::SetField { field, value } = *action else {
         return vec![match action {
@@ -110,8 +113,8 @@ fn is_metered(actions: &[Action]) -> bool {
     matches!(actions.first(), Some(Action::Meter(_)))
 }
 
-/// Instructions in a version's form: 1.5 has a meter as the first action, versions before as an instruction, 1.0
-/// nothing but actions, behind which Nicira's write metadata and go on in another table.
+/// Returns instructions in a version's form. In 1.5, the meter is the first action; in earlier versions it is an
+/// instruction. In 1.0, there are only actions; at their end, Nicira's actions replace write-metadata and goto-table.
 fn instructions_of(version: Version, matching: &Match, list: &[Instruction]) -> Vec<Instruction> {
     let proto = matching.get(Field::IpProto).and_then(|(value, _)| u8::try_from(value).ok());
     let actions = |actions: &[Action]| match version {
@@ -137,7 +140,7 @@ fn instructions_of(version: Version, matching: &Match, list: &[Instruction]) -> 
                             all.push(NxAction::WriteMetadata { metadata: *metadata, mask: *mask }.into_action());
                         }
                         (2, Instruction::GotoTable(table)) => {
-                            // The number of all tables is that of this one here.
+                            // As a Nicira action, the number of all tables means the current table.
                             let table = Some(*table).filter(|table| *table != TableId::ALL);
                             all.push(NxAction::Resubmit { port: PortNo::IN_PORT, table }.into_action());
                         }
@@ -178,12 +181,13 @@ fn instructions_of(version: Version, matching: &Match, list: &[Instruction]) -> 
     list
 }
 
-/// A match as 1.0 tells it: an address of which no bit counts is not there, and fields come in the order of the layout.
+/// Returns the match as decoded from a version. 1.0 leaves out an address whose bits are all wildcards, and orders
+/// fields by its layout.
 fn match_of(version: Version, matching: &Match) -> Match {
     if version == Version::V10 { plain(matching) } else { matching.clone() }
 }
 
-/// Whether 1.0 and its Nicira's form may refuse an entry; versions from 1.3 on may only for these reasons.
+/// Returns true if `is_it` holds for an action in the list, including actions inside clones.
 fn has_actions(list: &[Instruction], is_it: &dyn Fn(&Action) -> bool) -> bool {
     fn any(actions: &[Action], is_it: &dyn Fn(&Action) -> bool) -> bool {
         actions.iter().any(|action| match action {
@@ -200,8 +204,9 @@ fn has_actions(list: &[Instruction], is_it: &dyn Fn(&Action) -> bool) -> bool {
     })
 }
 
-/// Nicira's actions name ports by 16 bits, which 1.3 keeps; the draws have only such ports. What is left to refuse:
-/// meters that are not the first action, triggers before 1.5, and `pbb_uca` by its header, which 1.3 does not have.
+/// Returns true if a version from 1.3 on may refuse the entry: because of meter actions other than the first action,
+/// statistics triggers before 1.5, or headers that it has no place for. Nicira's actions have 16-bit ports in 1.3,
+/// too; the generators only make such ports.
 fn may_refuse(version: Version, matching: &Match, list: &[Instruction]) -> bool {
     let list = instructions_of(version, matching, list);
     let meters = list.iter().filter(|one| matches!(one, Instruction::Meter(_))).count();
@@ -211,8 +216,8 @@ fn may_refuse(version: Version, matching: &Match, list: &[Instruction]) -> bool 
         || has_actions(&list, &has_no_place_for_header)
 }
 
-/// Whether an action names `pbb_uca` by its header, which 1.3 does not have; or writes a number where there is no place
-/// for a long header.
+/// Returns true if an action names `pbb_uca` by its header, which 1.3 does not have, or writes a number to a field
+/// whose header is too long for the action.
 fn has_no_place_for_header(action: &Action) -> bool {
     let is_too_long = match action {
         Action::Nx(nx) => match &**nx {
@@ -233,7 +238,7 @@ fn since_v13() -> impl Strategy<Value = Version> {
     prop::sample::select(vec![Version::V13, Version::V14, Version::V15])
 }
 
-/// Whether a 1.0 match can say nothing of a field, so that the match must be refused.
+/// Returns true if 1.0's match has the field.
 fn is_of_v10(field: Field) -> bool {
     use Field::*;
     matches!(field, InPort | EthDst | EthSrc | EthType | VlanVid | VlanPcp | IpDscp | IpProto | Ipv4Src | Ipv4Dst)
@@ -241,7 +246,7 @@ fn is_of_v10(field: Field) -> bool {
         || matches!(field, Icmpv4Type | Icmpv4Code | Icmpv6Type | Icmpv6Code)
 }
 
-/// A match cut to the fields that 1.0 knows, so that many can be sent.
+/// Reduces a match to the fields that 1.0 has, so that most flow-mods can be encoded.
 fn cut_to_v10(mut flow: FlowMod) -> FlowMod {
     flow.matching.fields.retain(|one| match one {
         MatchField::Known { field, mask, .. } => {
@@ -288,7 +293,7 @@ proptest! {
         let is_add = flow.command == FlowCommand::Add;
         if let Ok(read) = sent(Body::FlowMod(flow.clone()), Version::V10) {
             let Body::FlowMod(read) = read else { panic!("another message") };
-            // What does not count in an add, or in what is no delete, has no place.
+            // Parts without effect in the command are not carried.
             let expected = FlowMod {
                 table: if is_delete { TableId::ALL } else { flow.table },
                 cookie_mask: if is_add { 0 } else { flow.cookie_mask },
@@ -301,7 +306,7 @@ proptest! {
         }
     }
 
-    /// Nicira's flow-mod has a list of fields for a match: in 1.0 it says what 1.0's cannot.
+    /// Nicira's flow-mod has a list of fields as match, so it can carry more than 1.0's.
     #[test]
     fn a_flow_mod_of_nicira_comes_back_or_is_refused(flow in flow()) {
         let is_delete = matches!(flow.command, FlowCommand::Delete | FlowCommand::DeleteStrict);
@@ -321,7 +326,7 @@ proptest! {
         }
     }
 
-    /// A switch tells what a version has words for; what it leaves out is named here.
+    /// Flow statistics carry what the version can express; what it leaves out is listed here.
     #[test]
     fn flow_statistics_come_back(stats in flow_stats(), version in all_versions()) {
         let body = reply(ReplyBody::Flow(vec![stats.clone(), stats.clone()]));
@@ -372,7 +377,7 @@ proptest! {
         prop_assert_eq!(FlowRemoved { matching: match_of(version, &read.matching), ..read }, expected);
     }
 
-    /// 1.0 and 1.3 have Nicira's updates, in which an entry at the beginning is added.
+    /// 1.0 and 1.3 have Nicira's updates, which report entries that exist at the beginning as added.
     #[test]
     fn a_monitors_update_comes_back(update in update(), version in all_versions()) {
         let body = reply(ReplyBody::FlowMonitor(vec![FlowUpdate::Full(update.clone())]));
@@ -396,7 +401,7 @@ proptest! {
         prop_assert_eq!(FlowUpdateFull { matching: match_of(version, &read.matching), ..read }, expected);
     }
 
-    /// Before 1.5, buckets have no numbers but their places, and nothing has properties.
+    /// Before 1.5, buckets are numbered by their index, and there are no properties.
     #[test]
     fn a_group_mod_comes_back(group in group(), version in all_versions()) {
         let buckets: Vec<_> = group.buckets.iter().map(|bucket| bucket_of(version, bucket)).collect();
@@ -413,7 +418,7 @@ proptest! {
         }
     }
 
-    /// A group told to a controller of a version before 1.5 lacks what that version does not have.
+    /// A group description in a version before 1.5 lacks what that version does not have.
     #[test]
     fn a_group_description_comes_back(desc in group_desc(), version in all_versions()) {
         let Ok(read) = sent(reply(ReplyBody::GroupDesc(vec![desc.clone()])), version) else {
