@@ -1,14 +1,14 @@
-//! Flow entries from text, against `ovs-ofctl parse-flows`: the same text must come out as the same flow-mod.
+//! Tests parsing of flow entries against `ovs-ofctl parse-flows`: the same text must give the same flow-mod.
 use std::io::Write as _;
 use std::process::Command;
 use weir_openflow::model::FlowCommand;
 use weir_openflow::text::{self, Detail, print_bytes};
 use weir_openflow::{Body, Message, Version, encode};
 
-/// Texts at the end of [`FLOWS`] that both refuse.
+/// Number of texts at the end of [`FLOWS`] that both programs refuse.
 const REFUSED: usize = 2;
 
-/// Texts that both read alike, for OpenFlow 1.3.
+/// Texts that both programs parse to the same flow-mod, for OpenFlow 1.3.
 const FLOWS: &[&str] = &[
     "table=0,priority=10,ip,nw_dst=10.0.0.0/8,actions=push_vlan:0x8100,set_field:4197->vlan_vid,output:2",
     "in_port=1,dl_src=00:11:22:33:44:55,dl_vlan=5,dl_vlan_pcp=3,actions=strip_vlan,mod_dl_src:00:00:00:00:00:01,set_queue:5",
@@ -62,7 +62,7 @@ const FLOWS: &[&str] = &[
     "table=2 priority=3 ip nw_dst=10.0.0.1 actions=resubmit_is_unknown",
 ];
 
-/// What `ovs-ofctl` makes of one text: its flow-mod as it shows it, or none if it refuses.
+/// Returns the flow-mod that `ovs-ofctl` prints for a text; `None` if it refuses the text.
 fn ovs(text: &str, folder: &std::path::Path) -> Option<String> {
     let path = folder.join("flow");
     std::fs::File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();

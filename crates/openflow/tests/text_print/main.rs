@@ -1,14 +1,15 @@
-//! Messages as text, against `ovs-ofctl ofp-print`: the raw messages of the reference data, and our own.
+//! Tests printing of messages against `ovs-ofctl ofp-print`, with the raw messages of the reference data and weir's
+//! own.
 //!
 //! Left out of the comparison, because the two differ by design:
 //! - messages that Open vSwitch refuses (`decode error`, `parse error`);
-//! - its own fields and actions, which weir shows as `raw_...` and `experimenter(...)`;
-//! - a switch's reports that 1.3 does not have (`ROLE_STATUS: (off)` and the like);
-//! - OpenFlow's actions that it does not know (`copy_ttl_out`, `push_pbb`, ...);
-//! - groups and cookies that deletes and requests select by, which it does not show;
-//! - its name `in_port_oxm` for 1.3's `in_port` in table features.
+//! - Open vSwitch's own fields and actions, which weir prints as `raw_...` and `experimenter(...)`;
+//! - asynchronous messages that 1.3 does not have (`ROLE_STATUS: (off)` and the like);
+//! - standard actions that Open vSwitch does not know (`copy_ttl_out`, `push_pbb`, ...);
+//! - groups and cookies that select entries in deletes and requests, which Open vSwitch does not print;
+//! - Open vSwitch's name `in_port_oxm` for 1.3's `in_port` in table features.
 //!
-//! Spaces at line ends and empty lines do not count.
+//! Spaces at line ends and empty lines are ignored.
 mod own;
 
 use std::path::Path;
@@ -16,7 +17,7 @@ use std::process::Command;
 use weir_openflow::text::{Detail, print_bytes, print_message};
 use weir_openflow::{Body, Message, Version, decode, encode};
 
-/// What `ovs-ofctl` prints for one message, or none if it refuses the message.
+/// Returns what `ovs-ofctl` prints for one message; `None` if it refuses the message.
 fn ovs_print(bytes: &[u8]) -> Option<String> {
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let output = Command::new("ovs-ofctl").args(["ofp-print", &hex]).output().expect("ovs-ofctl runs");
@@ -25,7 +26,7 @@ fn ovs_print(bytes: &[u8]) -> Option<String> {
     (!refused).then_some(text)
 }
 
-/// Lines of reports that only later versions have.
+/// Starts of lines about messages that only later versions have.
 const NOT_IN_13: [&str; 3] = ["ROLE_STATUS:", "TABLE_STATUS:", "REQUESTFORWARD:"];
 /// Actions that Open vSwitch does not know.
 const NOT_IN_OVS: [&str; 4] = [" copy_ttl_out", " copy_ttl_in", " push_pbb", " pop_pbb"];
@@ -37,7 +38,7 @@ fn normal(text: &str) -> String {
     NOT_IN_OVS.iter().fold(text, |text, word| text.replace(word, "")).replace("in_port_oxm", "in_port")
 }
 
-/// A line without what Open vSwitch does not show: the group and cookie that deletes and requests select by.
+/// Removes what Open vSwitch does not print: the group and cookie that select entries in deletes and requests.
 fn without_filters(line: &str) -> String {
     let is_request = line.contains(" request (");
     let hidden = |word: &&str| word.starts_with("out_group") || is_request && word.starts_with("cookie=");
@@ -45,12 +46,12 @@ fn without_filters(line: &str) -> String {
     words.join(" ").trim_end().to_owned()
 }
 
-/// Whether weir's text shows something that it does not look into.
+/// Returns true if weir's text contains something uninterpreted.
 fn is_foreign(ours: &str) -> bool {
     ours.contains("raw_0x") || ours.contains("experimenter(0x")
 }
 
-/// Messages that Open vSwitch reads differently: why.
+/// Messages that Open vSwitch prints differently, with the reason.
 const READ_DIFFERENTLY: [(&str, &str); 7] = [
     ("of10_1-6-", "it leaves out bits of a port's state that it does not know"),
     ("of10_ovs-ofctl-of10-action_set_mpls_tc.", "it shows a traffic class of more bits than the field has"),
@@ -83,7 +84,7 @@ fn messages_of_the_reference_data_look_as_in_ovs() {
     assert!(compared >= 60, "only {compared} messages were compared");
 }
 
-/// Our own messages with their wire version.
+/// Returns weir's own messages with their wire versions.
 fn own_messages() -> impl Iterator<Item = (Version, Message)> {
     let all = |version, bodies: Vec<Body>| bodies.into_iter().map(move |body| (version, Message { xid: 1, body }));
     let old =
@@ -114,7 +115,8 @@ fn our_messages_look_as_in_ovs() {
     assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
 }
 
-/// Every message as it was recorded; `WEIR_RECORD=1` writes the record anew, to be read before it is committed.
+/// Compares every message with its recorded text. `WEIR_RECORD=1` overwrites the record, which must then be reviewed
+/// before it is committed.
 #[test]
 fn our_messages_look_as_recorded() {
     let texts: Vec<String> = own_messages()

@@ -1,13 +1,13 @@
-//! What both versions have.
+//! Defines the test messages that both 1.0 and 1.3 have.
 use super::*;
 
-/// Messages of every kind, in order of their numbers.
+/// Returns messages of every type, ordered by type number.
 pub(super) fn common(version: Version) -> Vec<Body> {
     let parts = [channel(version), packets_and_news(version), flow_mods(), requests(), replies(version)];
     parts.into_iter().flatten().collect()
 }
 
-/// The channel itself, and configuration.
+/// Returns messages about the channel and the configuration.
 fn channel(version: Version) -> Vec<Body> {
     vec![
         Body::EchoRequest(vec![].into()),
@@ -22,7 +22,7 @@ fn channel(version: Version) -> Vec<Body> {
     ]
 }
 
-/// Packets both ways, and what a switch tells of its own accord.
+/// Returns packet-ins, packet-outs, and other asynchronous messages.
 fn packets_and_news(version: Version) -> Vec<Body> {
     let flow_removed = |reason, nanoseconds| FlowRemoved {
         cookie: 9,
@@ -63,7 +63,7 @@ fn packets_and_news(version: Version) -> Vec<Body> {
     ]
 }
 
-/// Changes of flow entries.
+/// Returns flow-mods.
 fn flow_mods() -> Vec<Body> {
     vec![
         Body::FlowMod(flow("actions=drop")),
@@ -82,7 +82,7 @@ fn flow_mods() -> Vec<Body> {
     ]
 }
 
-/// Other changes, and requests.
+/// Returns other changes, and requests.
 fn requests() -> Vec<Body> {
     vec![
         Body::PortMod(PortMod {
@@ -112,7 +112,7 @@ fn requests() -> Vec<Body> {
     ]
 }
 
-/// Statistics and descriptions.
+/// Returns statistics and descriptions.
 fn replies(version: Version) -> Vec<Body> {
     let stats = |number, count| PortStats {
         port_no: PortNo(number),

@@ -1,4 +1,4 @@
-//! Groups and meters, which 1.3 has.
+//! Defines the test messages about groups and meters, for 1.3.
 use super::*;
 
 pub(super) fn all() -> Vec<Body> {
@@ -21,7 +21,7 @@ fn groups() -> Vec<Body> {
         (0, 3, 4, vec![bucket(0, PortNo(1), "1"), bucket(0, PortNo(2), "2")]),
         (2, 0, GroupId::ALL.0, vec![]),
     ];
-    // Before 1.5, a bucket's number is its place.
+    // Before 1.5, buckets are numbered by their index.
     for (_, _, _, buckets) in &mut groups {
         (0..).zip(buckets).for_each(|(place, bucket)| bucket.id = BucketId(place));
     }

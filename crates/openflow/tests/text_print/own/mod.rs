@@ -1,4 +1,4 @@
-//! One or more messages of every type, of every version.
+//! Defines test messages: at least one of every type, in every version.
 mod common;
 mod groups_and_meters;
 mod newer;
@@ -55,14 +55,14 @@ fn port(number: u32, version: Version) -> PortDesc {
     }
 }
 
-/// An ICMP echo request, from Ethernet on.
+/// Returns an ICMP echo request, from the Ethernet header on.
 fn ping() -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 1, 0x66, 0xde];
     frame.extend([10, 0, 0, 1, 10, 0, 0, 2, 8, 0, 0xf7, 0xfd, 0, 1, 0, 1]);
     frame
 }
 
-/// A TCP SYN over IPv6 in two VLANs.
+/// Returns a TCP SYN over IPv6 with two VLAN tags.
 fn tagged_syn() -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xa8, 0x60, 5, 0x81, 0, 0x20, 6, 0x86, 0xdd];
     frame.extend([0x60, 0xb0, 0, 9, 0, 20, 6, 63]);
@@ -72,7 +72,7 @@ fn tagged_syn() -> Vec<u8> {
     frame
 }
 
-/// A labelled packet of two entries.
+/// Returns a packet with two MPLS label stack entries.
 fn labelled() -> Vec<u8> {
     vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0x47, 0, 0, 0x5a, 64, 0, 0, 0x61, 63, 0x45, 0, 0, 20]
 }

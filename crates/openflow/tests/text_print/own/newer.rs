@@ -1,4 +1,4 @@
-//! What 1.4 and 1.5 add, as far as Open vSwitch shows it.
+//! Defines the test messages that 1.4 and 1.5 added, as far as Open vSwitch prints them.
 use super::*;
 use weir_openflow::model::bundle::*;
 use weir_openflow::model::config::Vacancy;
@@ -63,7 +63,7 @@ fn asynchronous() -> AsyncConfig {
     }
 }
 
-/// Bundle messages, which 1.3 has too.
+/// Returns bundle messages, which 1.3 has, too.
 pub(crate) fn bundles() -> Vec<Body> {
     let control = |command, flags| {
         let (bundle, flags) = (BundleId(0x4d2), BundleFlags(flags));
@@ -79,7 +79,7 @@ pub(crate) fn bundles() -> Vec<Body> {
     ]
 }
 
-/// Messages of 1.4, which 1.5 has too.
+/// Returns messages of 1.4 that 1.5 has, too.
 pub(crate) fn v14(version: Version) -> Vec<Body> {
     let vacancy = Vacancy { down: 20, up: 80, now: 99 };
     let role = |role, reason, generation_id| RoleStatus { role, reason, generation_id, properties: vec![] };
@@ -127,7 +127,7 @@ pub(crate) fn v14(version: Version) -> Vec<Body> {
     bodies
 }
 
-/// Messages of 1.5 that 1.4 lacks.
+/// Returns messages of 1.5 that 1.4 lacks, in addition to those of 1.4.
 pub(crate) fn v15() -> Vec<Body> {
     let bucket = |id, weight| Bucket { weight, ..Bucket::new(BucketId(id), vec![Action::output(PortNo(id))]) };
     let change = |command, at, buckets| {

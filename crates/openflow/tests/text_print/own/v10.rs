@@ -1,4 +1,4 @@
-//! Messages of 1.0.
+//! Defines the test messages of 1.0.
 use super::common::common;
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Messages of 1.3.
+//! Defines the test messages of 1.3.
 use super::common::common;
 use super::*;
 
@@ -106,7 +106,7 @@ fn others() -> Vec<Body> {
     ]
 }
 
-/// Table features of a table that goes to all behind it.
+/// Returns the features of a table that leads to all later tables.
 fn table_features(number: u8, name: &str) -> TableFeatures {
     let oxm = |field: Field, has_mask: bool| OxmId {
         class: 0x8000,
