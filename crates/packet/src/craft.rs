@@ -1,4 +1,4 @@
-//! Frames made by hand, with correct lengths and checksums: for tests, simulated hosts and traced packets.
+//! Builds frames with correct lengths and checksums, for tests, simulated hosts and traced packets.
 //!
 //! ```
 //! use weir_packet::{MacAddr, craft::Craft};
@@ -17,10 +17,10 @@ use crate::field::{eth_type, ip_proto};
 use crate::{Frame, MacAddr, PacketType, nsh};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// A frame in the making: headers from the outside in, then [`Craft::build`].
+/// Builder of a frame: headers are added from the outside in, then [`Craft::build`] returns the frame.
 #[derive(Debug, Clone)]
 pub struct Craft {
-    /// Addresses and tags, up to the last type field.
+    /// Addresses and VLAN tags, up to the last type field.
     link: Vec<u8>,
     labels: Vec<u32>,
     network: Network,
@@ -28,13 +28,13 @@ pub struct Craft {
     ttl: u8,
     transport: Transport,
     payload: Vec<u8>,
-    /// A network service header in front of the payload, or nothing.
+    /// Network service header before the payload; empty for none.
     service: Vec<u8>,
 }
 
 #[derive(Debug, Clone)]
 enum Network {
-    /// An EtherType, and whatever the payload is.
+    /// EtherType of an arbitrary payload.
     Other(u16),
     Ipv4(Ipv4Addr, Ipv4Addr),
     Ipv6(Ipv6Addr, Ipv6Addr),
@@ -42,16 +42,16 @@ enum Network {
 
 #[derive(Debug, Clone)]
 enum Transport {
-    /// A protocol number, and whatever the payload is.
+    /// Protocol number of an arbitrary payload.
     Other(u8),
     Udp([u8; 4]),
     Tcp(TcpHeader),
     Sctp([u8; 4]),
-    /// Type, code, and what the four bytes behind the checksum hold.
+    /// Type, code, and the four bytes after the checksum.
     Icmp(u8, u8, [u8; 4]),
 }
 
-/// What a TCP header says, but for its checksum.
+/// Fields of a TCP header, without the checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "named by RFC 9293, 3.1")]
 pub struct TcpHeader {
@@ -59,13 +59,13 @@ pub struct TcpHeader {
     pub destination: u16,
     pub sequence: u32,
     pub acknowledgment: u32,
-    /// The low bits are FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128.
+    /// FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128.
     pub flags: u8,
     pub window: u16,
 }
 
 impl Craft {
-    /// A frame with nothing behind its addresses yet.
+    /// Starts a frame with the given addresses and no further content.
     pub fn ethernet(destination: MacAddr, source: MacAddr) -> Craft {
         Craft {
             link: [destination.0, source.0].concat(),
@@ -79,7 +79,7 @@ impl Craft {
         }
     }
 
-    /// A VLAN tag inside those before it.
+    /// Adds a VLAN tag inside the previous ones.
     #[must_use]
     pub fn vlan(mut self, tpid: u16, vid: u16, pcp: u8) -> Craft {
         self.link.extend(tpid.to_be_bytes());
@@ -87,14 +87,14 @@ impl Craft {
         self
     }
 
-    /// An MPLS label stack entry inside those before it.
+    /// Adds an MPLS label stack entry inside the previous ones.
     #[must_use]
     pub fn mpls(mut self, label: u32, tc: u8, ttl: u8) -> Craft {
         self.labels.push(label << 12 | u32::from(tc & 7) << 9 | u32::from(ttl));
         self
     }
 
-    /// An ARP packet for IPv4 over Ethernet (RFC 826): operation, sender, target.
+    /// Sets an ARP packet for IPv4 over Ethernet (RFC 826) as content.
     #[must_use]
     pub fn arp(mut self, operation: u16, sender: (MacAddr, Ipv4Addr), target: (MacAddr, Ipv4Addr)) -> Craft {
         let mut packet = vec![0, 1, 8, 0, 6, 4];
@@ -107,14 +107,14 @@ impl Craft {
         self.ether_type(eth_type::ARP)
     }
 
-    /// Whatever EtherType `number` names is the payload.
+    /// Sets the EtherType; the payload is its content.
     #[must_use]
     pub fn ether_type(self, number: u16) -> Craft {
         Craft { network: Network::Other(number), ..self }
     }
 
-    /// A network service header of metadata type 1 in front of a packet of type `kind`, which is the payload: `path` is the service
-    /// path and, in the low eight bits, the index.
+    /// Adds a network service header with metadata of type 1 before the payload, a packet of type `kind`. `path` is
+    /// the service path and, in the low eight bits, the service index.
     #[must_use]
     pub fn nsh(self, path: u32, context: [u32; 4], kind: PacketType) -> Craft {
         let mut header = nsh::build(nsh::MD1, nsh::next_protocol(kind).unwrap_or(0), []).unwrap_or_default();
@@ -124,72 +124,73 @@ impl Craft {
         Craft { service: header, ..self.ether_type(eth_type::NSH) }
     }
 
-    /// IPv4 from `source` to `destination`.
+    /// Adds an IPv4 header.
     #[must_use]
     pub fn ipv4(self, source: Ipv4Addr, destination: Ipv4Addr) -> Craft {
         Craft { network: Network::Ipv4(source, destination), ..self }
     }
 
-    /// IPv6 from `source` to `destination`.
+    /// Adds an IPv6 header.
     #[must_use]
     pub fn ipv6(self, source: Ipv6Addr, destination: Ipv6Addr) -> Craft {
         Craft { network: Network::Ipv6(source, destination), ..self }
     }
 
-    /// IP's TTL or hop limit; 64 unless told.
+    /// Sets IP's TTL or hop limit; the default is 64.
     #[must_use]
     pub fn ttl(self, ttl: u8) -> Craft {
         Craft { ttl, ..self }
     }
 
-    /// IP's type of service or traffic class: DSCP in the high six bits, ECN in the low two.
+    /// Sets IP's type of service or traffic class: DSCP in the high six bits, ECN in the low two.
     #[must_use]
     pub fn traffic_class(self, traffic_class: u8) -> Craft {
         Craft { traffic_class, ..self }
     }
 
-    /// UDP between two ports.
+    /// Adds a UDP header.
     #[must_use]
     pub fn udp(self, source: u16, destination: u16) -> Craft {
         Craft { transport: Transport::Udp(ports(source, destination)), ..self }
     }
 
-    /// TCP without options.
+    /// Adds a TCP header without options.
     #[must_use]
     pub fn tcp(self, header: TcpHeader) -> Craft {
         Craft { transport: Transport::Tcp(header), ..self }
     }
 
-    /// SCTP between two ports; its chunks are the payload.
+    /// Adds an SCTP header; the payload is its chunks.
     #[must_use]
     pub fn sctp(self, source: u16, destination: u16) -> Craft {
         Craft { transport: Transport::Sctp(ports(source, destination)), ..self }
     }
 
-    /// ICMP over IPv4, ICMPv6 over IPv6: `rest` is what follows the checksum, such as identifier and sequence number.
+    /// Adds an ICMP header over IPv4, or an ICMPv6 header over IPv6. `rest` is the four bytes after the checksum,
+    /// such as identifier and sequence number.
     #[must_use]
     pub fn icmp(self, kind: u8, code: u8, rest: [u8; 4]) -> Craft {
         Craft { transport: Transport::Icmp(kind, code, rest), ..self }
     }
 
-    /// Whatever IP protocol `number` names is the payload.
+    /// Sets the IP protocol number; the payload is its content.
     #[must_use]
     pub fn ip_proto(self, number: u8) -> Craft {
         Craft { transport: Transport::Other(number), ..self }
     }
 
-    /// What the innermost header carries. Length fields of more than 65535 bytes say 65535.
+    /// Sets the content of the innermost header. Length fields saturate at 65535.
     #[must_use]
     pub fn payload(self, bytes: &[u8]) -> Craft {
         Craft { payload: bytes.to_vec(), ..self }
     }
 
-    /// The frame, ready to be sent: as [`Craft::build`].
+    /// Returns the finished frame, see [`Craft::build`].
     pub fn frame(&self) -> Frame {
         Frame::from_bytes(&self.build())
     }
 
-    /// The frame's bytes, without padding or frame check sequence.
+    /// Returns the bytes of the finished frame, without padding and frame check sequence.
     pub fn build(&self) -> Vec<u8> {
         let (number, packet) = match self.network {
             Network::Other(number) => (number, [self.service.as_slice(), &self.payload].concat()),
@@ -231,7 +232,8 @@ impl Craft {
         packet
     }
 
-    /// The transport's number, and its header and payload; `icmp` is ICMP's number, `addresses` both of IP's.
+    /// Returns the transport's protocol number, and its header and payload. `icmp` is the number of ICMP for this IP
+    /// version, `addresses` both IP addresses.
     fn segment(&self, icmp: u8, addresses: &[u8]) -> (u8, Vec<u8>) {
         let (proto, mut segment, field) = match self.transport {
             Transport::Other(number) => return (number, self.payload.clone()),

@@ -1,4 +1,5 @@
-//! Where the IP packet in a frame lies, also behind MPLS, PBB and network service headers, where the flow key does not look.
+//! Locates the IP packet in a frame, also behind MPLS, PBB and network service headers, where the flow key has no
+//! fields.
 use crate::bytes::{read, read_u16};
 use crate::checksum::Sum;
 use crate::field::eth_type;
@@ -6,24 +7,24 @@ use crate::parse::ip::{Chain, extension_headers, ipv4_header, ipv6_header};
 use crate::parse::{Layers, Network, Parsed, Transport, behind_link, parse_as};
 use crate::{Field, PacketType, nsh};
 
-/// Label stack entries, backbone headers and network service headers looked behind.
+/// Maximum number of label stack entries, backbone headers and network service headers to skip.
 const MAX_ENCAPSULATIONS: usize = 16;
 
-/// An IP packet in a frame.
+/// Location of an IP packet in a frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Datagram {
-    /// IPv4 or IPv6.
+    /// Kind of the network header: IPv4 or IPv6.
     pub(crate) network: Network,
     pub(crate) network_at: usize,
     pub(crate) transport: Option<(Transport, usize)>,
-    /// Where it ends: what follows is padding.
+    /// Offset of the packet's end; padding may follow.
     pub(crate) end: usize,
-    /// Whether all of its transport segment is here: it is no fragment and not cut short.
+    /// True if the whole transport segment is in the frame: the packet is not a fragment and not truncated.
     pub(crate) whole: bool,
 }
 
 impl Datagram {
-    /// The packet whose headers `layers` tells of.
+    /// Locates the outermost IP packet, whose headers `layers` describes.
     pub(crate) fn outermost(frame: &[u8], layers: &Layers) -> Option<Datagram> {
         let (network, at) = layers.network?;
         let at = usize::from(at);
@@ -40,7 +41,7 @@ impl Datagram {
         Some(Datagram { network, network_at: at, transport, end, whole: !fragment && stated == end })
     }
 
-    /// The packet in the frame, which begins with what `kind` says, behind whatever else there is.
+    /// Locates the IP packet behind all other headers. `kind` is the type of the frame's first header.
     pub(crate) fn innermost(frame: &[u8], mut kind: PacketType) -> Option<Datagram> {
         let mut start = 0;
         for _ in 0..MAX_ENCAPSULATIONS {
@@ -71,8 +72,8 @@ impl Datagram {
         }
     }
 
-    /// The sum of the pseudo header (RFC 9293, 3.1; RFC 8200, 8.1) for a transport segment of `length` bytes; nothing if the
-    /// packet's last destination, which it holds, is not to be found.
+    /// Returns the sum of the pseudo header (RFC 9293, 3.1; RFC 8200, 8.1) for a transport segment of `length` bytes.
+    /// `None` if the packet's last destination, which is part of it, cannot be determined.
     pub(crate) fn pseudo_header(&self, frame: &[u8], length: usize) -> Option<Sum> {
         let (at, length) = (self.network_at, u32::try_from(length).ok()?);
         let (addresses, proto) = match self.network {
@@ -91,13 +92,13 @@ impl Datagram {
     }
 }
 
-/// The extension headers of the IPv6 packet at `at`.
+/// Reads the extension headers of the IPv6 packet at offset `at`.
 pub(crate) fn ipv6_chain(frame: &[u8], at: usize) -> Option<Chain> {
     let (_, end) = ipv6_header(frame, at)?;
     extension_headers(&frame[..end], at)
 }
 
-/// The IP packet behind the label stack at `at`; that it is one is told by its version and lengths.
+/// Locates the IP packet behind the label stack at offset `at`. IP is recognised by its version and lengths.
 fn behind_labels(frame: &[u8], mut at: usize) -> Option<Datagram> {
     for _ in 0..MAX_ENCAPSULATIONS {
         let [_, _, bottom, _] = read(frame, at)?;
@@ -111,7 +112,7 @@ fn behind_labels(frame: &[u8], mut at: usize) -> Option<Datagram> {
     None
 }
 
-/// The EtherType of the IP header at `at`, if there is one.
+/// Returns the EtherType of the IP header at offset `at`; `None` if there is no valid one.
 pub(crate) fn ip_type(frame: &[u8], at: usize) -> Option<u16> {
     match frame.get(at)? >> 4 {
         4 => ipv4_header(frame, at).map(|_| eth_type::IPV4),
@@ -120,8 +121,9 @@ pub(crate) fn ip_type(frame: &[u8], at: usize) -> Option<u16> {
     }
 }
 
-/// Where the packet with the routing header at `at` goes in the end: the last address of types 0 and 2 (RFC 8200, 4.4;
-/// RFC 6275, 6.4), the first listed of a segment routing header (RFC 8754, 2). Other types are not known.
+/// Returns the final destination of a packet with the routing header at offset `at`: the last address of types 0 and
+/// 2 (RFC 8200, 4.4; RFC 6275, 6.4), the first listed one of a segment routing header (RFC 8754, 2). `None` for other
+/// types.
 fn last_destination(frame: &[u8], at: usize) -> Option<[u8; 16]> {
     match read(frame, at)? {
         [_, length, 0 | 2, _] => read(frame, at + 8 + (usize::from(length) / 2).checked_sub(1)? * 16),

@@ -1,26 +1,28 @@
-//! Where threads exchange buffers: one receives frames, another drops or sends them, so the buffers would pile up in one pool
-//! while the other allocates. Pools that share a depot bring what they have too many of there, and fetch what they lack: from there, or from the
-//! slabs of buffers that were there from the start; what is beyond is on the heap.
+//! Exchanges buffers between threads. Often one thread receives frames and another drops or sends them, so that
+//! buffers would accumulate in one pool while the other allocates. Pools that share a depot bring excess buffers to
+//! it. A pool that lacks buffers fetches them from the depot, then takes one from the slabs prepared at the start,
+//! then allocates on the heap.
 use crate::Frame;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_memory::{Buffer, Slab};
 
-/// Loads of small buffers that a depot keeps at most; what is brought beyond is freed. A load is half of what
-/// [`crate::FramePool::shared`] keeps: 19 MiB wait here at most.
+/// Maximum number of loads of small buffers that a depot keeps; further ones are freed. A load is half of what
+/// [`crate::FramePool::shared`] keeps, so this is about 18 MiB.
 const MAX_SMALL: usize = 32;
-/// The same of large buffers: 17 MiB.
+/// Maximum number of loads of large buffers that a depot keeps: about 16 MiB.
 const MAX_LARGE: usize = 8;
 
-/// See the module's page. Visited once for a few hundred buffers, so a lock does not matter.
+/// Store of buffers shared by the pools of several threads. A pool accesses it once for a few hundred buffers, so the
+/// cost of the lock is negligible.
 #[derive(Debug, Default)]
 pub struct Depot {
     loads: Mutex<Loads>,
-    /// Small buffers, by thread.
+    /// Slabs of small buffers, indexed by thread.
     slabs: Vec<Arc<Slab>>,
-    /// Small buffers that were made on the heap since the slabs had none left.
+    /// Number of small buffers allocated on the heap because the slabs were empty.
     n_beyond: AtomicU64,
-    /// Small buffers that each pool said last that it keeps.
+    /// Number of small buffers in each pool, as last reported.
     kept: Mutex<Vec<Arc<AtomicUsize>>>,
 }
 
@@ -30,7 +32,7 @@ struct Loads {
     large: Vec<Vec<Frame>>,
 }
 
-/// The two kinds of buffers.
+/// Sizes of buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
     Small,
@@ -38,17 +40,19 @@ pub(crate) enum Size {
 }
 
 impl Depot {
-    /// A depot with buffers of [`crate::frame::SMALL_BUFFER`] bytes: those of thread 0 first. Who has too few of his own takes others'.
+    /// Creates a depot with slabs of buffers of [`crate::frame::SMALL_BUFFER`] bytes, indexed by thread. A thread
+    /// whose slab is empty takes buffers from the other slabs.
     pub fn of(slabs: Vec<Arc<Slab>>) -> Depot {
         Depot { slabs, ..Depot::default() }
     }
 
-    /// The slabs, by thread.
+    /// Returns the slabs, indexed by thread.
     pub fn slabs(&self) -> &[Arc<Slab>] {
         &self.slabs
     }
 
-    /// Small buffers that wait: here, in the slabs, or in pools as far as those have told ([`crate::FramePool::tell`]).
+    /// Returns the number of unused small buffers: in the depot, in the slabs, and in pools as last reported
+    /// ([`crate::FramePool::tell`]).
     pub fn free_count(&self) -> usize {
         let waiting: usize = self.lock().small.iter().map(Vec::len).sum();
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,19 +60,20 @@ impl Depot {
         kept + waiting + self.slabs.iter().map(|slab| slab.free_count()).sum::<usize>()
     }
 
-    /// Small buffers that were made on the heap so far, since the slabs had none left.
+    /// Returns the number of small buffers allocated on the heap so far, because the slabs were empty.
     pub fn beyond_count(&self) -> u64 {
         self.n_beyond.load(Ordering::Relaxed)
     }
 
-    /// Where a pool tells what it keeps.
+    /// Returns the counter in which a pool reports the number of its buffers.
     pub(crate) fn listen(&self) -> Arc<AtomicUsize> {
         let told = Arc::<AtomicUsize>::default();
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&told));
         told
     }
 
-    /// A small buffer from a thread's own slab, or else another's; none, which is counted, where none is left.
+    /// Takes a small buffer from the thread's own slab, otherwise from another one. If all are empty, counts this and
+    /// returns `None`.
     pub(crate) fn small(&self, thread: usize) -> Option<Buffer> {
         let own = self.slabs.get(thread).and_then(Slab::take);
         let found = own.or_else(|| self.slabs.iter().find_map(Slab::take));
@@ -78,7 +83,7 @@ impl Depot {
         found
     }
 
-    /// Takes a load of buffers; frees it if there are enough.
+    /// Stores a load of buffers; frees it if the depot is full.
     pub(crate) fn bring(&self, size: Size, load: Vec<Frame>) {
         let mut loads = self.lock();
         let kept = loads.of(size);
@@ -88,13 +93,13 @@ impl Depot {
         }
     }
 
-    /// Gives a load of buffers, if there is one.
+    /// Returns a load of buffers, if there is one.
     pub(crate) fn fetch(&self, size: Size) -> Option<Vec<Frame>> {
         self.lock().of(size).pop()
     }
 
     fn lock(&self) -> MutexGuard<'_, Loads> {
-        // Lists of buffers are whole whatever happened to who held them.
+        // The lists are valid even if a thread panicked while it held the lock.
         self.loads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -116,7 +121,7 @@ mod tests {
     use std::sync::Arc;
     use weir_memory::Slab;
 
-    /// Where a frame's bytes lie: tells buffers apart.
+    /// Returns the address of a frame's buffer, which identifies the buffer.
     fn place(frame: &mut Frame) -> usize {
         frame.receive_buffer().as_ptr().addr()
     }
@@ -164,7 +169,7 @@ mod tests {
             frame.assign(&[number; 2048]);
         }
         assert!((0..).zip(&frames).all(|(number, frame)| frame.bytes() == [number; 2048]));
-        // More headers than there is room for: on the heap, and the place is free again.
+        // More headers than fit: the frame moves to the heap, and its place in the slab becomes free.
         frames[0].insert(0, 200).expect("that is not too long");
         assert_eq!((frames[0].len(), depot.free_count()), (2248, 1));
         frames.into_iter().for_each(|frame| pool.give(frame));

@@ -1,4 +1,5 @@
-//! Frames: bytes on a port, with room in front for headers to be pushed, and what the sender left to be done.
+//! Stores frames: bytes on a port, with room at the front for pushed headers, and the work that the sender left
+//! undone.
 mod pool;
 mod tag;
 mod work;
@@ -12,27 +13,28 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use weir_memory::Buffer;
 
-/// Room kept in front of a received frame, so that pushing headers moves only the addresses: eight 4-byte tags and an
-/// outer Ethernet/IPv6/UDP/VXLAN header fit.
+/// Length in bytes of the headroom before a received frame, so that pushing headers moves only the addresses. Eight
+/// 4-byte tags and an outer Ethernet/IPv6/UDP/VXLAN header fit.
 pub const HEADROOM: usize = 128;
-/// Longest frame weir carries: a 64 KiB super-frame as TCP segmentation offload makes, plus its link header.
+/// Maximum length of a frame in bytes: a 64 KiB super-frame of TCP segmentation offload, plus its link header.
 pub const MAX_FRAME: usize = 65_535 + 64;
-/// Room in a small buffer: a 1500-byte MTU with tags, or a short jumbo.
+/// Capacity of a small buffer in bytes: a 1500-byte MTU with tags, or a short jumbo frame.
 const SMALL: usize = 2048;
-/// Bytes of a small buffer, with the room around the frame.
+/// Total length of a small buffer in bytes, including headroom and tailroom.
 pub const SMALL_BUFFER: usize = HEADROOM + SMALL + TAILROOM;
-/// Bytes of a cache line.
+/// Length of a cache line in bytes.
 const LINE: usize = 64;
-/// Room a buffer keeps behind its frame for headers pushed beyond the headroom.
+/// Length in bytes of the room behind a frame, for headers beyond the headroom.
 const TAILROOM: usize = 64;
 
-/// A frame, and the work its sender left to whoever transmits it.
+/// A frame, and the work that its sender left to the transmitting port.
 ///
-/// A handle of eight bytes: frames are moved several times on their way, their content stays where it is. An empty frame
-/// (`Frame::default()`) has no memory.
+/// A handle of eight bytes: frames are moved several times on their way, while their content stays in place. An empty
+/// frame (`Frame::default()`) has no memory.
 #[derive(Clone, Default)]
 pub struct Frame {
-    /// Given up by [`Drop`] alone, so that where frames are moved on, which leaves nothing to give up, that costs a comparison.
+    /// Dropped only by [`Drop`]: for a frame that was moved on, which has nothing left to drop, this costs one
+    /// comparison.
     body: ManuallyDrop<Option<Box<FrameBody>>>,
 }
 
@@ -45,37 +47,38 @@ impl Drop for Frame {
     }
 }
 
-/// Out of line: frames go back to pools, or become other frames.
+/// Frees a body. Out of line because frames normally return to pools or become other frames.
 #[cold]
 #[inline(never)]
 fn give_up(body: Box<FrameBody>) {
     drop(body);
 }
 
-/// What is known of a frame beside its bytes, and where those lie.
+/// Location of a frame's bytes, and its properties that are not in the bytes.
 #[derive(Clone, Default)]
 #[repr(align(64))]
 pub struct FrameBody {
     buffer: Buffer,
     start: u32,
     end: u32,
-    /// Where a received frame starts: behind the headroom, at the beginning of a cache line.
+    /// Offset at which a received frame starts: after the headroom, at the start of a cache line.
     home: u32,
-    /// Work left undone by the sender.
+    /// Work that the sender left undone.
     pub offload: Offload,
-    /// The EtherType of what the bytes begin with; 0 for an Ethernet header.
+    /// EtherType of the packet's first header; 0 if that is an Ethernet header.
     eth_type: u16,
-    /// The queue of a port that it is to wait in. [`DEFAULT_QUEUE`] when it is received.
+    /// Queue of the output port to wait in. [`DEFAULT_QUEUE`] after reception.
     pub queue: u32,
-    /// The tunnel it came through or is to go through.
+    /// Tunnel that the frame was received through, or is to be sent through.
     pub tunnel: Tunnel,
-    /// Nanoseconds, as bytes: so the compiler puts them behind all that every packet needs, and nothing of that moves. Not reset with the others.
+    /// Arrival time in nanoseconds. Stored as bytes, so that the compiler places it after the fields that every
+    /// packet needs. Not reset with the other fields.
     arrived: [u8; 8],
 }
 
 const _: () = assert!(size_of::<Frame>() == 8 && size_of::<FrameBody>() <= 128);
 
-/// What an empty frame without memory looks like.
+/// Content of an empty frame without memory.
 static NOTHING: FrameBody = FrameBody {
     buffer: Buffer::EMPTY,
     start: 0,
@@ -107,18 +110,19 @@ impl DerefMut for Frame {
     }
 }
 
-/// The queue of frames for which nobody chose one; every port has it.
+/// Queue of frames for which no queue was selected; every port has it.
 pub const DEFAULT_QUEUE: u32 = 0;
 
 impl Frame {
-    /// An empty frame whose buffer holds `capacity` bytes behind the headroom.
+    /// Creates an empty frame with a capacity of `capacity` bytes after the headroom.
     pub fn with_capacity(capacity: usize) -> Self {
         Frame::in_buffer(Buffer::zeroed(HEADROOM + capacity + TAILROOM))
     }
 
-    /// An empty frame in a buffer, which has room if it is longer than [`HEADROOM`].
+    /// Creates an empty frame in a buffer. It has capacity only if the buffer is longer than [`HEADROOM`].
     pub(crate) fn in_buffer(buffer: Buffer) -> Self {
-        // Headers that begin a cache line are read with one access: buffers begin with one, and the headroom is whole ones.
+        // Headers at the start of a cache line are read with one access. Buffers start at one, and the headroom is a
+        // whole number of them.
         const { assert!(HEADROOM.is_multiple_of(LINE)) };
         let home = HEADROOM.min(buffer.len());
         let mut body = FrameBody { buffer, ..FrameBody::default() };
@@ -127,7 +131,7 @@ impl Frame {
         Frame { body: ManuallyDrop::new(Some(Box::new(body))) }
     }
 
-    /// A frame with a copy of `bytes`, of which at most [`MAX_FRAME`] are kept.
+    /// Creates a frame with a copy of `bytes`, cut to [`MAX_FRAME`].
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut frame = Frame::with_capacity(bytes.len().clamp(SMALL, MAX_FRAME));
         frame.assign(bytes);
@@ -136,7 +140,7 @@ impl Frame {
 }
 
 impl FrameBody {
-    /// Replaces the contents by `bytes`, of which as many are kept as [`Frame::room`] says; offload and queue are reset.
+    /// Replaces the content by `bytes`, cut to [`Frame::room`]. Resets offload and queue.
     pub fn assign(&mut self, bytes: &[u8]) {
         self.reset();
         let kept = bytes.len().min(self.room());
@@ -145,40 +149,40 @@ impl FrameBody {
         self.set_end(start + kept);
     }
 
-    /// The frame's bytes, from the destination address on.
+    /// Returns the frame's bytes, from the destination address on.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.start()..self.end()]
     }
 
-    /// The frame's bytes, to be changed in place.
+    /// Returns the frame's bytes for changes in place.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         let (start, end) = (self.start(), self.end());
         &mut self.buffer[start..end]
     }
 
-    /// Length in bytes, without frame check sequence.
+    /// Returns the length in bytes, without frame check sequence.
     pub fn len(&self) -> usize {
         self.end() - self.start()
     }
 
-    /// The same as a number of 32 bits, which it always fits.
+    /// Returns the length in bytes as a 32-bit number, which is always large enough.
     #[inline(always)]
     pub fn bytes_len(&self) -> u32 {
         self.end - self.start
     }
 
-    /// Bytes it has on a wire: those of all its segments, each with headers of its own.
+    /// Returns the number of bytes on the wire: the sum over all segments, each with its own headers.
     pub fn wire_bytes(&self) -> u64 {
         let bytes = self.len() as u64;
         self.offload.segmentation.map_or(bytes, |cut| bytes + cut.repeated_bytes(bytes))
     }
 
-    /// Whether no byte is there.
+    /// Returns true if the frame has no bytes.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// Empties the frame and gives the headroom back.
+    /// Empties the frame and restores the headroom.
     #[inline]
     pub fn reset(&mut self) {
         self.start = self.home;
@@ -189,28 +193,30 @@ impl FrameBody {
         self.tunnel = Tunnel::NONE;
     }
 
-    /// When it came in, in nanoseconds of the clock that its port was given. Of frames of ports that do not say so it means nothing.
+    /// Returns the arrival time in nanoseconds, in the clock of the receiving port. Meaningless for frames of ports
+    /// that do not set it.
     pub fn arrived(&self) -> u64 {
         u64::from_ne_bytes(self.arrived)
     }
 
-    /// States when it came in.
+    /// Sets the arrival time in nanoseconds.
     pub fn set_arrived(&mut self, nanoseconds: u64) {
         self.arrived = nanoseconds.to_ne_bytes();
     }
 
-    /// What its bytes begin with; an Ethernet header unless [`Frame::set_packet_type`] said otherwise.
+    /// Returns the type of the frame's first header: Ethernet, unless [`Frame::set_packet_type`] set another.
     #[inline]
     pub fn packet_type(&self) -> PacketType {
         if self.eth_type == 0 { PacketType::ETHERNET } else { PacketType::of_eth_type(self.eth_type) }
     }
 
-    /// States what its bytes begin with. Types of other namespaces than 0 and 1 do not exist and count as Ethernet.
+    /// Sets the type of the frame's first header. Types of namespaces other than 0 and 1 do not exist and count as
+    /// Ethernet.
     pub fn set_packet_type(&mut self, kind: PacketType) {
         self.eth_type = kind.eth_type().unwrap_or(0);
     }
 
-    /// Takes over what is known of another frame beside its bytes.
+    /// Copies the properties of another frame that are not in its bytes, except the arrival time.
     pub fn inherit(&mut self, original: &FrameBody) {
         self.offload = original.offload;
         self.eth_type = original.eth_type;
@@ -218,7 +224,8 @@ impl FrameBody {
         self.tunnel = original.tunnel;
     }
 
-    /// The 64 bytes from the frame's start on, if the buffer has as many: of a shorter frame, whatever lies behind it too.
+    /// Returns the 64 bytes from the frame's start, if the buffer has as many. For a shorter frame they include
+    /// arbitrary bytes after its end.
     #[inline(always)]
     pub fn head(&self) -> Option<&[u8; LINE]> {
         self.buffer.get(self.start()..)?.first_chunk()
@@ -251,22 +258,23 @@ impl FrameBody {
         self.home = at as u32;
     }
 
-    /// Whether nothing is known of the packet but its bytes, which begin with an Ethernet header.
+    /// Returns true if the frame starts with an Ethernet header and has no tunnel.
     #[inline]
     pub fn is_plain(&self) -> bool {
         (u32::from(self.eth_type) | self.tunnel.id | self.tunnel.src | self.tunnel.dst) == 0
     }
 
-    /// Bytes that a receiver may write behind the headroom.
+    /// Returns the number of bytes that a receiver may write after the headroom.
     #[inline]
     pub fn room(&self) -> usize {
         self.buffer.len().saturating_sub(self.home as usize + TAILROOM)
     }
 
-    /// The buffer a receiver writes into, [`Frame::room`] bytes; then [`Frame::received`] says how many it wrote.
+    /// Returns the buffer for a receiver, [`Frame::room`] bytes long. Afterwards, [`Frame::received`] sets the length
+    /// written.
     #[inline]
     pub fn receive_buffer(&mut self) -> &mut [u8] {
-        // One from a pool was emptied there.
+        // A frame from a pool is already empty.
         if self.start != self.home || self.end != self.home {
             self.reset();
         }
@@ -274,17 +282,18 @@ impl FrameBody {
         &mut self.buffer[start..end]
     }
 
-    /// States that a receiver wrote the first `len` bytes of [`Frame::receive_buffer`]; more than there is room for is cut.
+    /// Sets the length to the first `len` bytes of [`Frame::receive_buffer`], cut to its length.
     #[inline]
     pub fn received(&mut self, len: usize) {
         self.set_end(self.start() + len.min(self.room()));
     }
 
-    /// Opens a gap of `count` bytes at `at` (bytes from the frame's start, at most its length). The bytes of the gap are
-    /// whatever was there: the caller writes them. Offload offsets behind the gap move with it.
+    /// Inserts `count` bytes at offset `at`, at most the frame's length. The inserted bytes have arbitrary values;
+    /// the caller must write them. Offload offsets behind the gap move with it.
     ///
     /// # Errors
-    /// The frame stays as it was when it would exceed [`MAX_FRAME`].
+    ///
+    /// The frame would exceed [`MAX_FRAME`]; it is then unchanged.
     pub fn insert(&mut self, at: usize, count: usize) -> Result<(), TooLong> {
         let at = at.min(self.len());
         if self.len() + count > MAX_FRAME {
@@ -300,7 +309,7 @@ impl FrameBody {
         Ok(())
     }
 
-    /// Removes `count` bytes at `at`, as far as they are there. Offload offsets behind them move too.
+    /// Removes `count` bytes at offset `at`, or as many as there are. Offload offsets behind them move, too.
     pub fn remove(&mut self, at: usize, count: usize) {
         let at = at.min(self.len());
         let count = count.min(self.len() - at);
@@ -318,7 +327,8 @@ impl FrameBody {
     /// Appends `bytes`.
     ///
     /// # Errors
-    /// The frame stays as it was when it would exceed [`MAX_FRAME`].
+    ///
+    /// The frame would exceed [`MAX_FRAME`]; it is then unchanged.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
         if self.len() + bytes.len() > MAX_FRAME {
             return Err(TooLong);
@@ -334,7 +344,8 @@ impl FrameBody {
         Ok(())
     }
 
-    /// Makes the headroom at least [`HEADROOM`] `+ count`; rare: more headers than it was made for.
+    /// Moves the frame to a new buffer with a headroom of [`HEADROOM`] `+ count`. Rare: only for more headers than
+    /// the headroom holds.
     fn regrow(&mut self, count: usize) {
         let (start, end) = (HEADROOM + count, HEADROOM + count + self.len());
         let mut buffer = Buffer::zeroed(end + TAILROOM);
@@ -356,7 +367,7 @@ impl fmt::Debug for Frame {
     }
 }
 
-/// A header could not be pushed: the frame would exceed [`MAX_FRAME`].
+/// Error: bytes cannot be added, because the frame would exceed [`MAX_FRAME`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("frame would exceed {MAX_FRAME} bytes")]
 pub struct TooLong;

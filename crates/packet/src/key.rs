@@ -1,37 +1,37 @@
-//! The flow key: every field a flow entry can match on, at a fixed place in thirty words.
+//! Defines the flow key: every field that a flow entry can match on, at a fixed place in thirty 64-bit words.
 //!
-//! Fields that exclude each other share bits (ARP with IPv4 addresses, ICMP type and code with ports, neighbour
-//! discovery with ARP hardware addresses); OpenFlow's prerequisites make that safe, since an entry that matches on one of
-//! them also matches on the `eth_type` or `ip_proto` that tells them apart. So a match is a mask and a value over words,
-//! whatever fields it names, and a table needs to look only at the words its entries use.
+//! Fields that exclude each other share bits: ARP and IPv4 addresses, ICMP type and code and ports, neighbour
+//! discovery and ARP hardware addresses. OpenFlow's prerequisites make that safe: an entry that matches on one of
+//! them also matches on the `eth_type` or `ip_proto` that distinguishes them. A match is therefore a mask and a value
+//! over words, whatever its fields, and a table needs to look only at the words that its entries use.
 use crate::Field;
 use crate::field::{Place, eth_type};
 
-/// Words of a flow key.
+/// Number of words in a flow key.
 pub const WORDS: usize = 30;
 
-/// The words that hold only pipeline fields: metadata, tunnel id, physical port and packet type, registers, tunnel addresses,
-/// `actset_output`.
+/// Words that hold only pipeline fields: metadata, tunnel id, physical port and packet type, registers, tunnel
+/// addresses, `actset_output`.
 const PIPELINE_WORDS: [usize; 13] = [5, 6, 16, 17, 18, 19, 20, 21, 22, 23, 24, 28, 29];
 
-/// The matchable fields of one packet. [`Field`] says where each one lies; absent fields are zero.
+/// The match fields of one packet. [`Field`] defines their places; absent fields are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FlowKey {
-    /// The words; see the table in [`crate::field`].
+    /// Words of the key; the table in [`crate::field`] describes them.
     pub words: [u64; WORDS],
 }
 
-/// Which bits of a flow key count: ones in the places of a [`FlowKey`].
+/// Bits of a flow key that count: ones in the places of a [`FlowKey`].
 pub type FlowMask = FlowKey;
 
 impl FlowKey {
-    /// All fields absent.
+    /// Key without any field.
     pub const EMPTY: FlowKey = FlowKey { words: [0; WORDS] };
 
-    /// Where the key says which tag follows the outermost one: see [`FlowKey::set_second_tag`].
+    /// Place of the type of the second VLAN tag, see [`FlowKey::set_second_tag`].
     pub const SECOND_TAG: Place = Place { word: 3, shift: 0, bits: 2 };
 
-    /// The field's value, in the low [`Field::bits`] bits.
+    /// Returns the field's value in the low [`Field::bits`] bits.
     #[inline]
     pub fn get(&self, field: Field) -> u128 {
         let place = field.place();
@@ -54,8 +54,9 @@ impl FlowKey {
         self.write(place, value as u64);
     }
 
-    /// Notes the type behind the outermost VLAN tag if that is another tag's, 0x8100 or 0x88a8. No field of OpenFlow's is about
-    /// it: 1.0's `dl_type` is that type (OpenFlow 1.0.0, figure 4), later versions' `eth_type` the one behind all tags.
+    /// Stores the type after the outermost VLAN tag, if it is that of another tag, 0x8100 or 0x88a8. No OpenFlow
+    /// field holds it: `dl_type` of 1.0 is that type (OpenFlow 1.0.0, figure 4), while `eth_type` of later versions
+    /// is the type after all tags.
     #[inline]
     pub fn set_second_tag(&mut self, eth_type: u16) {
         let bits = match eth_type {
@@ -66,7 +67,7 @@ impl FlowKey {
         self.write(FlowKey::SECOND_TAG, bits);
     }
 
-    /// Returns the type that [`FlowKey::set_second_tag`] was given; zero if it was not a VLAN tag's.
+    /// Returns the type passed to [`FlowKey::set_second_tag`]; zero if it was not a VLAN tag's.
     pub fn second_tag(&self) -> u16 {
         match self.read(FlowKey::SECOND_TAG) {
             1 => eth_type::VLAN,
@@ -75,19 +76,19 @@ impl FlowKey {
         }
     }
 
-    /// States, in a mask, whether a match compares the second tag.
+    /// Sets, in a mask, whether a match compares the second tag's type.
     pub fn count_second_tag(&mut self, counts: bool) {
         let place = FlowKey::SECOND_TAG;
         self.write(place, if counts { ones(place.bits) } else { 0 });
     }
 
-    /// The bits at a place of up to 64.
+    /// Returns the bits at a place of at most 64 bits.
     #[inline]
     fn read(&self, place: Place) -> u64 {
         self.words[place.word] >> place.shift & ones(place.bits)
     }
 
-    /// Writes the low bits of `value` to a place of up to 64.
+    /// Writes the low bits of `value` to a place of at most 64 bits.
     #[inline]
     fn write(&mut self, place: Place, value: u64) {
         let mask = ones(place.bits) << place.shift;
@@ -95,31 +96,32 @@ impl FlowKey {
         *word = *word & !mask | value << place.shift & mask;
     }
 
-    /// Whether every bit of `self` that counts in `mask` equals the one in `value` (whose other bits are zero).
+    /// Returns true if every bit of `self` that counts in `mask` equals that in `value`, whose other bits must be
+    /// zero.
     pub fn matches(&self, value: &FlowKey, mask: &FlowMask) -> bool {
         let words = self.words.iter().zip(&mask.words).zip(&value.words);
         words.fold(0, |difference, ((key, mask), value)| difference | key & mask ^ value) == 0
     }
 
-    /// The bits of `self` that count in `mask`, others zero.
+    /// Returns the bits of `self` that count in `mask`, with the other bits zero.
     pub fn masked(&self, mask: &FlowMask) -> FlowKey {
         FlowKey { words: std::array::from_fn(|word| self.words[word] & mask.words[word]) }
     }
 
-    /// Takes over what travels with a packet and is not in its bytes ([`Field::is_pipeline`]), but for the input port.
+    /// Copies the pipeline fields ([`Field::is_pipeline`]), which are not in a packet's bytes, except the input port.
     pub fn carry_pipeline_fields(&mut self, from: &FlowKey) {
         for word in PIPELINE_WORDS {
             self.words[word] = from.words[word];
         }
     }
 
-    /// Whether no bit is set: for a mask, whether everything matches.
+    /// Returns true if no bit is set: as a mask, it matches every packet.
     pub fn is_empty(&self) -> bool {
         self.words == [0; WORDS]
     }
 }
 
-/// The low `bits` bits, `1..=64`.
+/// Returns the low `bits` bits set, for `1..=64`.
 const fn ones(bits: u32) -> u64 {
     u64::MAX >> (64 - bits)
 }

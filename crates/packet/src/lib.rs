@@ -1,8 +1,8 @@
-//! Frames and what is in them: the flow key that tables match on, parsing, editing, checksums, offloads.
+//! Represents frames and their content: the flow key that tables match on, parsing, editing, checksums and offloads.
 //!
-//! Reading order: [`key`] (what a table sees), [`field`] (names and places of the bits), [`frame`] (bytes on a port),
-//! [`mod@parse`] (from one to the other), [`edit`] (what actions do to a frame), [`checksum`], [`offload`] (what ports leave to
-//! each other). [`craft`] makes frames by hand.
+//! Reading order: [`key`] (the fields a table sees), [`field`] (names of the fields, and their places in the key),
+//! [`frame`] (bytes on a port), [`mod@parse`] (from frame to key), [`edit`] (effects of actions on a frame),
+//! [`checksum`], [`offload`] (work that a sender leaves to the transmitting port). [`craft`] builds frames for tests.
 mod bytes;
 pub mod checksum;
 pub mod craft;

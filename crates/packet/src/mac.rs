@@ -1,4 +1,4 @@
-//! Ethernet addresses.
+//! Represents Ethernet addresses.
 use std::fmt;
 use std::str::FromStr;
 
@@ -7,22 +7,22 @@ use std::str::FromStr;
 pub struct MacAddr(pub [u8; 6]);
 
 impl MacAddr {
-    /// `ff:ff:ff:ff:ff:ff`.
+    /// Broadcast address, `ff:ff:ff:ff:ff:ff`.
     pub const BROADCAST: MacAddr = MacAddr([0xff; 6]);
 
-    /// The address as the low 48 bits of a number, first byte highest.
+    /// Returns the address as the low 48 bits of a number, first byte highest.
     pub const fn to_bits(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
 
-    /// The address in the low 48 bits of `bits`.
+    /// Returns the address in the low 48 bits of `bits`.
     pub const fn from_bits(bits: u64) -> Self {
         let [_, _, a, b, c, d, e, f] = bits.to_be_bytes();
         MacAddr([a, b, c, d, e, f])
     }
 
-    /// Whether the group bit is set: multicast or broadcast (IEEE 802-2014, 8.2).
+    /// Returns true if the group bit is set: multicast or broadcast (IEEE 802-2014, 8.2).
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 != 0
     }

@@ -1,4 +1,5 @@
-//! Network service headers (RFC 8300): the path a packet takes through service functions, and what they tell each other.
+//! Reads and builds network service headers (RFC 8300): the path of a packet through service functions, and the
+//! metadata that they exchange.
 //!
 //! | bytes | |
 //! |---|---|
@@ -11,44 +12,45 @@ use crate::PacketType;
 use crate::bytes::{read, write};
 use crate::field::eth_type;
 
-/// The base header and the service path header, which every network service header has.
+/// Length in bytes of the base header and the service path header, which every network service header has.
 pub const BASE_BYTES: usize = 8;
-/// A header with metadata of type 1.
+/// Length in bytes of a header with metadata of type 1.
 pub const MD1_BYTES: usize = BASE_BYTES + 16;
-/// The longest header its length field can state.
+/// Maximum length in bytes, limited by the length field.
 pub const MAX_BYTES: usize = 63 * 4;
-/// Largest TTL: six bits.
+/// Maximum TTL: six bits.
 pub const MAX_TTL: u8 = 63;
-/// Largest value of the flags that [`crate::Field::NshFlags`] holds: the OAM bit, and the unassigned bit behind it.
+/// Maximum value of the flags in [`crate::Field::NshFlags`]: the OAM bit, and the unassigned bit after it.
 pub const MAX_FLAGS: u8 = 3;
-/// Metadata of type 1: four words of context.
+/// Metadata type 1: four words of context.
 pub const MD1: u8 = 1;
-/// Metadata of type 2: type-length-values.
+/// Metadata type 2: type-length-values.
 pub const MD2: u8 = 2;
-/// Most bytes of a value of metadata of type 2: seven bits of length.
+/// Maximum length in bytes of a value in metadata of type 2, limited by seven bits.
 pub const MAX_TLV_BYTES: usize = 127;
 
-/// A header that is well formed.
+/// A well-formed network service header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Flags, 2 bits: OAM above, unassigned below.
+    /// Flags, 2 bits: OAM is the high one, unassigned the low one.
     pub flags: u8,
-    /// Hops left, 6 bits.
+    /// Remaining hops, 6 bits.
     pub ttl: u8,
     /// Metadata type, 1 or 2.
     pub md_type: u8,
-    /// What follows the header: [`payload_type`] knows some.
+    /// Next protocol number; [`payload_type`] translates the known ones.
     pub next: u8,
     /// Service path and, in the low eight bits, service index.
     pub path: u32,
     /// Context of metadata type 1; zeros for type 2.
     pub context: [u32; 4],
-    /// Bytes of the header.
+    /// Length of the header in bytes.
     pub bytes: usize,
 }
 
 impl Header {
-    /// Reads a header: version 0, metadata type 1 or 2, with a length that fits its type and is there.
+    /// Reads a header. Returns `None` unless the version is 0, the metadata type 1 or 2, and the length is valid for
+    /// the type and within the packet.
     pub fn parse(packet: &[u8]) -> Option<Header> {
         let [high, low, md_type, next, path @ ..]: [u8; BASE_BYTES] = read(packet, 0)?;
         let bytes = usize::from(low & 0x3f) * 4;
@@ -64,7 +66,7 @@ impl Header {
         (high >> 6 == 0).then_some(header)
     }
 
-    /// The fields as words 25 to 27 of a flow key hold them.
+    /// Returns the fields as in words 25 to 27 of a flow key.
     pub(crate) fn words(&self) -> [u64; 3] {
         let [md_type, next, flags, ttl] = [self.md_type, self.next, self.flags, self.ttl];
         let [a, b, c, d] = self.context.map(u64::from);
@@ -75,7 +77,7 @@ impl Header {
         ]
     }
 
-    /// What lies behind the header, if weir knows it.
+    /// Returns the type of the packet after the header; `None` if weir does not know it.
     pub fn payload(&self) -> Option<PacketType> {
         payload_type(self.next)
     }
@@ -87,7 +89,7 @@ fn contexts(bytes: [u8; 16]) -> [u32; 4] {
     context
 }
 
-/// Next protocol numbers and packet types that mean the same (RFC 8300, 2.2).
+/// Next protocol numbers and the packet types they denote (RFC 8300, 2.2).
 const NEXT: [(u8, PacketType); 5] = [
     (1, PacketType::of_eth_type(eth_type::IPV4)),
     (2, PacketType::of_eth_type(eth_type::IPV6)),
@@ -96,29 +98,29 @@ const NEXT: [(u8, PacketType); 5] = [
     (5, PacketType::of_eth_type(eth_type::MPLS)),
 ];
 
-/// The packet type of what a header's next protocol names, if weir knows it.
+/// Returns the packet type for a next protocol number; `None` if weir does not know it.
 pub fn payload_type(next: u8) -> Option<PacketType> {
     NEXT.iter().find(|(number, _)| *number == next).map(|(_, kind)| *kind)
 }
 
-/// The next protocol number of a packet type, if it has one.
+/// Returns the next protocol number for a packet type; `None` if it has none.
 pub fn next_protocol(kind: PacketType) -> Option<u8> {
     NEXT.iter().find(|(_, known)| *known == kind).map(|(number, _)| *number)
 }
 
-/// One value of metadata of type 2.
+/// A value of metadata of type 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tlv<'a> {
-    /// Who defines the type.
+    /// Class: the organisation that defines `kind`.
     pub class: u16,
-    /// What the value is.
+    /// Type of the value, within its class.
     pub kind: u8,
-    /// At most [`MAX_TLV_BYTES`].
+    /// Content, at most [`MAX_TLV_BYTES`] bytes.
     pub value: &'a [u8],
 }
 
-/// The header that encapsulating puts in front of a packet, as Open vSwitch fills it in: TTL 63, path 0, index 255, no flags,
-/// context zero. `None` if it would be longer than [`MAX_BYTES`].
+/// Returns a header for pushing in front of a packet, with the values of Open vSwitch: TTL 63, path 0, index 255, no
+/// flags, context zero. `None` if it would exceed [`MAX_BYTES`].
 pub fn build<'a, T>(md_type: u8, next: u8, tlvs: T) -> Option<Vec<u8>>
 where
     T: IntoIterator<Item = Tlv<'a>, IntoIter: Clone>,
@@ -129,7 +131,8 @@ where
     Some(header)
 }
 
-/// Length of a header with these values, which only metadata of type 2 has; `None` if there is no such header.
+/// Returns the length in bytes of a header with these values, which only metadata of type 2 has. `None` if there is
+/// no such header.
 pub fn header_bytes<'a>(md_type: u8, tlvs: impl Iterator<Item = Tlv<'a>>) -> Option<usize> {
     match md_type {
         MD1 => Some(MD1_BYTES),
@@ -147,7 +150,7 @@ pub fn header_bytes<'a>(md_type: u8, tlvs: impl Iterator<Item = Tlv<'a>>) -> Opt
     }
 }
 
-/// Fills in a header of the length that [`header_bytes`] says.
+/// Writes a header into a slice of the length that [`header_bytes`] returns.
 #[expect(clippy::cast_possible_truncation, reason = "`header_bytes` has seen to 63 words and 127 bytes")]
 pub(crate) fn write_header<'a>(header: &mut [u8], md_type: u8, next: u8, tlvs: impl Iterator<Item = Tlv<'a>>) {
     header.fill(0);
@@ -190,7 +193,7 @@ mod tests {
         for (at, byte) in [(0, 0x4f), (1, 0xc5), (1, 0xc7), (2, 0), (2, 3), (2, 2)] {
             let mut bad = good.clone();
             bad[at] = byte;
-            // A header with type 2 metadata of the same length is a good one.
+            // The changed metadata type 2 allows this length, so the header stays valid.
             assert_eq!(Header::parse(&bad).is_none(), (at, byte) != (2, 2), "{at} {byte:#x}");
         }
         assert_eq!(Header::parse(&[0x0f, 0xc1, 2, 1, 0, 0, 0, 255]), None, "shorter than its base");
@@ -200,7 +203,7 @@ mod tests {
         #[test]
         fn fields_are_where_rfc_8300_has_them(packet in proptest::collection::vec(any::<u8>(), 0..300)) {
             let Some(header) = Header::parse(&packet) else { return Ok(()) };
-            // By another way: the header as one number, 64 bits and then 128.
+            // Checks the fields in another way: as a 64-bit number followed by a 128-bit number.
             let base = u64::from_be_bytes(packet[..8].try_into().unwrap());
             prop_assert_eq!(base >> 62, 0);
             prop_assert_eq!(u64::from(header.flags), base >> 60 & 3);

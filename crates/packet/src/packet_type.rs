@@ -1,75 +1,76 @@
-//! What is known of a packet beside its bytes: what they begin with, and the tunnel it came through.
+//! Represents properties of a packet that are not in its bytes: the type of its first header, and its tunnel.
 use crate::field::eth_type;
 use std::fmt;
 
-/// What a packet's first bytes are (OpenFlow 1.5.1, 7.2.3.11): a namespace, and a type in it.
+/// Type of a packet's first header (OpenFlow 1.5.1, 7.2.3.11): a namespace, and a type within it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize)]
 #[serde(transparent)]
 pub struct PacketType(u32);
 
-/// A tunnel's id and ends, beside a packet that came through it or is to go through it; zeros where nothing is told.
+/// Tunnel that a packet was received through or is to be sent through: id and end points; zeros if unset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Tunnel {
     /// VXLAN network identifier or GRE key: the low 32 bits of [`crate::Field::TunnelId`].
     pub id: u32,
-    /// The outer IPv4 source address.
+    /// Outer IPv4 source address.
     pub src: u32,
-    /// The outer IPv4 destination address.
+    /// Outer IPv4 destination address.
     pub dst: u32,
 }
 
 impl Tunnel {
-    /// No tunnel.
+    /// Value without a tunnel.
     pub const NONE: Tunnel = Tunnel { id: 0, src: 0, dst: 0 };
 }
 
 impl PacketType {
-    /// An Ethernet frame: type 0 of namespace 0.
+    /// Ethernet frame: type 0 of namespace 0.
     pub const ETHERNET: PacketType = PacketType(0);
-    /// Whatever the header just taken off says comes next: an argument of decap, never a packet's own type.
+    /// Type named by the header that decap removes. Only an argument of decap, never the type of a packet.
     pub const NEXT_PROTOCOL: PacketType = PacketType(0xfffe);
-    /// A network service header (RFC 8300).
+    /// Network service header (RFC 8300).
     pub const NSH: PacketType = PacketType::of_eth_type(eth_type::NSH);
 
-    /// The header of an EtherType, without Ethernet in front: namespace 1 (`OFPHTN_ETHERTYPE`).
+    /// Returns the type of a packet that starts with the header of an EtherType, without Ethernet header: namespace 1
+    /// (`OFPHTN_ETHERTYPE`).
     pub const fn of_eth_type(eth_type: u16) -> PacketType {
         PacketType(1 << 16 | eth_type as u32)
     }
 
-    /// From the number that matches and actions carry: namespace in the high half, type in the low.
+    /// Returns the type for the number in matches and actions: namespace in the high half, type in the low half.
     pub const fn from_bits(bits: u32) -> PacketType {
         PacketType(bits)
     }
 
-    /// The number that matches and actions carry.
+    /// Returns the number for matches and actions.
     pub const fn to_bits(self) -> u32 {
         self.0
     }
 
-    /// Whether the packet begins with an Ethernet header.
+    /// Returns true if the packet starts with an Ethernet header.
     pub const fn is_ethernet(self) -> bool {
         self.0 == 0
     }
 
-    /// The namespace.
+    /// Returns the namespace.
     pub const fn namespace(self) -> u16 {
         (self.0 >> 16) as u16
     }
 
-    /// The type in its namespace.
+    /// Returns the type within its namespace.
     #[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
     pub const fn number(self) -> u16 {
         self.0 as u16
     }
 
-    /// The EtherType of a packet without Ethernet header.
+    /// Returns the EtherType of a packet without Ethernet header; `None` for other packets.
     pub const fn eth_type(self) -> Option<u16> {
         if self.namespace() == 1 { Some(self.number()) } else { None }
     }
 }
 
 impl fmt::Display for PacketType {
-    /// As Open vSwitch writes it: `(1,0x894f)`.
+    /// Prints the type like Open vSwitch: `(1,0x894f)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.number() {
             0 => write!(f, "({},0)", self.namespace()),

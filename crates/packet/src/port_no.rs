@@ -1,9 +1,9 @@
-//! Port numbers, with the reserved ones of OpenFlow.
+//! Represents port numbers, including OpenFlow's reserved ones.
 use std::fmt;
 use std::str::FromStr;
 
-/// An OpenFlow port number in its 32-bit form (OpenFlow 1.3.5, 7.2.1). Version 1.0's 16-bit reserved numbers are mapped
-/// by the codec, so the rest of weir sees only these.
+/// OpenFlow port number in the 32-bit form (OpenFlow 1.3.5, 7.2.1). The codec of 1.0 translates its 16-bit reserved
+/// numbers, so the rest of weir uses only this form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct PortNo(pub u32);
@@ -11,21 +11,21 @@ pub struct PortNo(pub u32);
 impl PortNo {
     /// Highest number of a physical or logical port.
     pub const MAX: PortNo = PortNo(0xffff_ff00);
-    /// No output in the action set: a value of `actset_output` only (OpenFlow 1.5.1, 7.2.1).
+    /// Value of `actset_output` if the action set has no output (OpenFlow 1.5.1, 7.2.1); not a port.
     pub const UNSET: PortNo = PortNo(0xffff_fff7);
-    /// Send back out of the port the packet came in on.
+    /// Outputs to the port on which the packet was received.
     pub const IN_PORT: PortNo = PortNo(0xffff_fff8);
-    /// Run the packet through the tables; only in packet-out.
+    /// Processes the packet through the tables; only in packet-out.
     pub const TABLE: PortNo = PortNo(0xffff_fff9);
-    /// The switch's own, non-OpenFlow forwarding.
+    /// Uses the switch's own, non-OpenFlow forwarding.
     pub const NORMAL: PortNo = PortNo(0xffff_fffa);
-    /// All ports in the packet's VLAN but the input port and blocked ones.
+    /// Outputs to all ports in the packet's VLAN, except the input port and blocked ones.
     pub const FLOOD: PortNo = PortNo(0xffff_fffb);
-    /// All ports but the input port.
+    /// Outputs to all ports except the input port.
     pub const ALL: PortNo = PortNo(0xffff_fffc);
-    /// Send to the controller.
+    /// Sends the packet to the controller.
     pub const CONTROLLER: PortNo = PortNo(0xffff_fffd);
-    /// The switch's own network stack.
+    /// Port to the switch's own network stack.
     pub const LOCAL: PortNo = PortNo(0xffff_fffe);
     /// Wildcard in requests; not a port.
     pub const ANY: PortNo = PortNo(0xffff_ffff);
@@ -41,7 +41,7 @@ impl PortNo {
         (PortNo::ANY, "ANY"),
     ];
 
-    /// Whether a device can have this number: `1..=MAX`.
+    /// Returns true if a device can have this number: `1..=MAX`.
     pub const fn is_ordinary(self) -> bool {
         self.0 != 0 && self.0 <= PortNo::MAX.0
     }
@@ -59,7 +59,7 @@ impl fmt::Display for PortNo {
 impl FromStr for PortNo {
     type Err = String;
 
-    /// Reads a number or a reserved name in any case, as `ovs-ofctl` does.
+    /// Parses a number or a reserved name in upper or lower case, as `ovs-ofctl` does.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if let Ok(number) = text.parse() {
             return Ok(PortNo(number));

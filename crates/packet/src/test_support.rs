@@ -1,11 +1,11 @@
-//! What several modules' tests share.
+//! Provides helpers for the tests of several modules.
 use crate::craft::{Craft, TcpHeader};
 use crate::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
 use crate::{Field, FlowKey, MacAddr, PacketType};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Whether a packet with this key has `field`, as its prerequisite says.
+/// Returns true if a packet with this key has `field`, according to the field's prerequisite.
 pub(crate) fn applies(field: Field, key: &FlowKey) -> bool {
     let kind = u16::try_from(key.get(Field::EthType)).unwrap();
     let ip = kind == eth_type::IPV4 || kind == eth_type::IPV6;
@@ -23,7 +23,7 @@ pub(crate) fn applies(field: Field, key: &FlowKey) -> bool {
     }
 }
 
-/// Frames of every shape there is a header for, checksums right.
+/// Generates frames with every kind of header, with correct checksums.
 pub(crate) fn any_craft() -> impl Strategy<Value = Craft> {
     let link = (vec((any::<bool>(), 0u16..4096, 0u8..8), 0..3), vec((0u32..1 << 20, 0u8..8, any::<u8>()), 0..3));
     let network = (0u8..4, any::<u32>(), any::<u32>(), any::<u128>(), any::<u128>(), any::<u8>(), any::<u8>());
@@ -63,7 +63,7 @@ pub(crate) fn any_craft() -> impl Strategy<Value = Craft> {
     })
 }
 
-/// A target and both link-layer address options.
+/// Returns a neighbour discovery body: a target address and both link-layer address options.
 fn nd_body(salt: u32) -> Vec<u8> {
     let mut body = vec![0xfe; 12];
     body.extend(salt.to_be_bytes());
