@@ -1,17 +1,19 @@
-//! Putting whole headers in front of a packet and taking them off, which changes the packet's type (OpenFlow 1.5.1, 7.2.3.11, and
-//! Open vSwitch's `encap` and `decap`).
+//! Pushes and removes whole headers at the front of a packet, which changes the packet's type (OpenFlow 1.5.1,
+//! 7.2.3.11, and Open vSwitch's `encap` and `decap`).
 use super::{EditError, Edited, tag};
 use crate::bytes::{read_u16, write};
 use crate::nsh::{self, Header, Tlv};
 use crate::{Frame, Layers, PacketType};
 
-/// An Ethernet header without tags.
+/// Length in bytes of an Ethernet header without tags.
 const ETHERNET_BYTES: usize = 14;
 
-/// Puts an Ethernet header without addresses in front of a packet that has none.
+/// Pushes an Ethernet header with zero addresses onto a packet that has none.
 ///
 /// # Errors
-/// [`EditError::PacketType`] if the packet begins with one already, [`EditError::TooLong`].
+///
+/// [`EditError::PacketType`] if the packet already starts with an Ethernet header, [`EditError::TooLong`] if the
+/// frame would be too long.
 pub fn encap_ethernet(frame: &mut Frame) -> Result<Edited, EditError> {
     let eth_type = frame.packet_type().eth_type().ok_or(EditError::PacketType)?;
     frame.insert(0, ETHERNET_BYTES)?;
@@ -22,10 +24,12 @@ pub fn encap_ethernet(frame: &mut Frame) -> Result<Edited, EditError> {
     Ok(Edited::Moved)
 }
 
-/// Puts a network service header in front of a packet, filled in as [`nsh::build`] says; its next protocol is the packet's type.
+/// Pushes a network service header, with the values of [`nsh::build`]. Its next protocol is the packet's type.
 ///
 /// # Errors
-/// [`EditError::PacketType`] if the header has no number for that type or `tlvs` do not fit it, [`EditError::TooLong`].
+///
+/// [`EditError::PacketType`] if there is no next protocol number for that type or `tlvs` do not fit into the header,
+/// [`EditError::TooLong`] if the frame would be too long.
 pub fn encap_nsh<'a>(
     frame: &mut Frame,
     md_type: u8,
@@ -39,11 +43,12 @@ pub fn encap_nsh<'a>(
     Ok(Edited::Moved)
 }
 
-/// Takes off the outermost header: Ethernet's if there is no VLAN tag, or a network service header. What is under it must be a
-/// packet of type `wanted`, unless that is [`PacketType::NEXT_PROTOCOL`].
+/// Removes the outermost header: Ethernet without VLAN tag, or a network service header. The packet below must be of
+/// type `wanted`, unless that is [`PacketType::NEXT_PROTOCOL`].
 ///
 /// # Errors
-/// [`EditError::PacketType`] if the packet begins with another header or what is under it is not what is wanted.
+///
+/// [`EditError::PacketType`] if the packet starts with another header, or the packet below is of another type.
 pub fn decap(frame: &mut Frame, layers: &Layers, wanted: PacketType) -> Result<Edited, EditError> {
     let (bytes, under) = outermost(frame, layers).ok_or(EditError::PacketType)?;
     if wanted != PacketType::NEXT_PROTOCOL && wanted != under {
@@ -54,7 +59,7 @@ pub fn decap(frame: &mut Frame, layers: &Layers, wanted: PacketType) -> Result<E
     Ok(Edited::Moved)
 }
 
-/// Length of the header to be taken off, and the type of what is under it.
+/// Returns the length in bytes of the header to remove, and the type of the packet below it.
 fn outermost(frame: &Frame, layers: &Layers) -> Option<(usize, PacketType)> {
     let kind = frame.packet_type();
     if kind.is_ethernet() {
@@ -64,7 +69,7 @@ fn outermost(frame: &Frame, layers: &Layers) -> Option<(usize, PacketType)> {
     }
     let header = Header::parse(frame.bytes()).filter(|_| kind == PacketType::NSH)?;
     let under = header.payload()?;
-    // Only with a whole Ethernet header is it a frame.
+    // An Ethernet frame needs a whole Ethernet header.
     let is_whole = !under.is_ethernet() || frame.len() >= header.bytes + ETHERNET_BYTES;
     is_whole.then_some((header.bytes, under))
 }

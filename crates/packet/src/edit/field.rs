@@ -1,4 +1,4 @@
-//! Set-field.
+//! Sets fields in the headers of a packet.
 use super::rewrite::{Bits, Part, cover, write_ipv4, write_segment};
 use super::{Edited, tag};
 use crate::bytes::{read, write};
@@ -7,24 +7,26 @@ use crate::parse::transport::nd_fields;
 use crate::parse::{Network, Transport};
 use crate::{Field, Frame, Layers, nsh};
 
-/// Writes `value` (low bits) to a header field of the packet; nothing if the packet has no such header. Pipeline fields
-/// (`in_port`, `metadata`, `tunnel_id`) are not in the frame, and some fields only tell how it is built: nothing for those
-/// either ([`Field::is_settable`]).
+/// Writes the low bits of `value` to a header field. Has no effect if the packet has no such header, on pipeline
+/// fields (`in_port`, `metadata`, `tunnel_id`, ...), which are not in the frame, and on fields that only tell how the
+/// packet is built ([`Field::is_settable`]).
 ///
-/// Setting `ip_proto` adjusts the checksum of the transport header that was there, whose pseudo header holds the number.
+/// Setting `ip_proto` adjusts the checksum of the existing transport header, because the pseudo header holds the
+/// number.
 pub fn set_field(frame: &mut Frame, layers: &Layers, field: Field, value: u128) -> Edited {
     let bytes = value.to_be_bytes();
     let done = set(frame, layers, field, value, &bytes[16 - field.bytes()..]);
     match (done, field) {
         (None, _) => Edited::Nothing,
         (_, Field::EthType | Field::IpProto | Field::Icmpv6Type | Field::Icmpv6Code) => Edited::Moved,
-        // Of a larger value only the bits are written that the header has room for.
+        // The header has fewer bits than the field, so the flow key may differ from the value.
         (_, Field::NshFlags | Field::NshTtl) => Edited::Moved,
         _ => Edited::InPlace,
     }
 }
 
-/// As [`set_field`], `bytes` being the value in as many bytes as the field takes.
+/// Sets a field as [`set_field`] does; `bytes` is the value in the field's width. Returns `None` if the packet has no
+/// such header.
 fn set(frame: &mut Frame, layers: &Layers, field: Field, value: u128, bytes: &[u8]) -> Option<()> {
     use Transport::{Icmpv4, Icmpv6, Sctp, Tcp, Udp};
     match field {
@@ -69,16 +71,16 @@ fn set(frame: &mut Frame, layers: &Layers, field: Field, value: u128, bytes: &[u
         Field::NshC2 => set_nsh_context(frame, layers, 4, bytes),
         Field::NshC3 => set_nsh_context(frame, layers, 8, bytes),
         Field::NshC4 => set_nsh_context(frame, layers, 12, bytes),
-        // Pipeline fields are the caller's; the others tell how the packet is built.
+        // Pipeline fields are not in the frame; the other fields tell how the packet is built.
         _ => None,
     }
 }
 
-/// Where the field of a VLAN tag, label stack entry or I-TAG lies.
+/// Returns the place of a field in a VLAN tag, label stack entry or I-TAG.
 fn tag_bits(frame: &Frame, layers: &Layers, field: Field) -> Option<Bits> {
     let (at, shift) = match field {
         Field::VlanVid | Field::VlanPcp if layers.vlan_tags == 0 => return None,
-        // The tag's TPID is the number's high half.
+        // In the 32-bit number at 12, the tag's TPID is the high half.
         Field::VlanVid => return Some(Bits { at: 12, shift: 0, width: 12 }),
         Field::VlanPcp => (12, 13),
         Field::MplsLabel => (usize::from(layers.mpls?), 12),
@@ -91,7 +93,7 @@ fn tag_bits(frame: &Frame, layers: &Layers, field: Field) -> Option<Bits> {
     Some(Bits { at, shift, width: field.bits() })
 }
 
-/// Where the bits of a network service header at `at` lie.
+/// Returns the place of a field in the network service header at offset `at`.
 fn nsh_bits(at: usize, field: Field) -> Option<Bits> {
     let (offset, shift, width) = match field {
         Field::NshFlags => (0, 28, 2),
@@ -103,19 +105,19 @@ fn nsh_bits(at: usize, field: Field) -> Option<Bits> {
     Some(Bits { at: at + offset, shift, width })
 }
 
-/// Only metadata of type 1 is context.
+/// Sets a word of context, which only metadata of type 1 has.
 fn set_nsh_context(frame: &mut Frame, layers: &Layers, offset: usize, bytes: &[u8]) -> Option<()> {
     let at = network(layers, Network::Nsh)?;
     let is_context = frame.bytes().get(at + 2)? & 0xf == nsh::MD1;
     (is_context && write(frame.bytes_mut(), at + nsh::BASE_BYTES + offset, bytes)).then_some(())
 }
 
-/// Where the network header lies, if it is of this kind.
+/// Returns the offset of the network header, if it is of the wanted kind.
 fn network(layers: &Layers, wanted: Network) -> Option<usize> {
     layers.network.filter(|(kind, _)| *kind == wanted).map(|(_, at)| at.into())
 }
 
-/// The transport header's kind is `wanted`.
+/// Returns the offset of the transport header, if it is of the wanted kind.
 fn transport(layers: &Layers, wanted: Transport) -> Option<usize> {
     layers.transport.filter(|(kind, _)| *kind == wanted).map(|(_, at)| at.into())
 }
@@ -133,7 +135,7 @@ fn set_traffic_class(frame: &mut Frame, layers: &Layers, field: Field, value: u1
     }
 }
 
-/// In IPv6, what names the transport is the last extension header.
+/// Sets the protocol number. In IPv6, the last extension header may hold it.
 fn set_proto(frame: &mut Frame, layers: &Layers, proto: u8) -> Option<()> {
     let (network, at) = layers.network?;
     let at = usize::from(at);
@@ -160,7 +162,7 @@ fn set_ipv4_address(frame: &mut Frame, layers: &Layers, offset: usize, bytes: &[
 fn set_ipv6_address(frame: &mut Frame, layers: &Layers, offset: usize, bytes: &[u8]) -> Option<()> {
     let at = network(layers, Network::Ipv6)?;
     let old: [u8; 16] = read(frame.bytes(), at + offset)?;
-    // The checksum knows only the last destination, which the routing header holds.
+    // The checksum covers the last destination, which is in the routing header.
     let on_the_way = offset == 24 && ipv6_chain(frame.bytes(), at).is_some_and(|chain| chain.routing.is_some());
     write(frame.bytes_mut(), at + offset, bytes).then_some(())?;
     if on_the_way { Some(()) } else { cover(frame, layers, Part::PseudoHeader, &old, bytes) }
@@ -171,7 +173,7 @@ fn set_port(frame: &mut Frame, layers: &Layers, kind: Transport, offset: usize, 
     write_segment(frame, layers, offset, bytes)
 }
 
-/// Type (`offset` 0) or code (1), which share a 16-bit number.
+/// Sets the ICMP type (`offset` 0) or code (1), which share a 16-bit number.
 fn set_icmp(frame: &mut Frame, layers: &Layers, kind: Transport, offset: usize, value: u8) -> Option<()> {
     let mut both: [u8; 2] = read(frame.bytes(), transport(layers, kind)?)?;
     *both.get_mut(offset)? = value;

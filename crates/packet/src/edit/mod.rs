@@ -1,14 +1,16 @@
-//! What actions do to a frame. Every edit keeps checksums right; with a checksum left to the port ([`crate::frame::Offload`]) it
-//! keeps the pseudo header's sum right.
+//! Applies actions to a frame. Every edit keeps correct checksums correct. If a checksum is left to the port
+//! ([`crate::frame::Offload`]), the edit updates the pseudo header's sum.
 //!
-//! A checksum that came in wrong stays wrong: updates are incremental. What cannot be updated stays as it is: the
-//! transport checksum of a later fragment (it lies in the first one), SCTP's in a fragment (a CRC needs the whole packet), and, when
-//! `ipv6_dst` changes under a routing header with segments left, any (the pseudo header holds the last destination).
+//! Updates are incremental, so a checksum that was wrong stays wrong. Checksums that cannot be updated stay as they
+//! are: the transport checksum of a later fragment, which is in the first one; SCTP's in a fragment, because a CRC
+//! needs the whole packet; and all transport checksums if `ipv6_dst` changes under a routing header with segments
+//! left, because the pseudo header holds the last destination.
 //!
-//! A packet that does not begin with an Ethernet header ([`crate::PacketType`]) has none of its fields, and no tag can be pushed.
+//! A packet that does not start with an Ethernet header ([`crate::PacketType`]) has no Ethernet fields, and no tag
+//! can be pushed.
 //!
-//! VLAN and MPLS fields are the outermost header's; network and transport headers behind MPLS or PBB are not touched, but
-//! for the TTL that [`copy_ttl_in`] writes.
+//! VLAN and MPLS fields are those of the outermost header. Network and transport headers behind MPLS or PBB are not
+//! changed, except for the TTL that [`copy_ttl_in`] writes.
 mod encap;
 mod field;
 mod recipe;
@@ -22,18 +24,19 @@ pub use recipe::Recipe;
 pub use tag::{pop_mpls, pop_pbb, pop_vlan, push_mpls, push_pbb, push_vlan};
 pub use ttl::{copy_ttl_in, copy_ttl_out, dec_mpls_ttl, dec_nsh_ttl, dec_nw_ttl, set_mpls_ttl, set_nw_ttl};
 
-/// Whether an edit left headers where they were.
+/// Effect of an edit on the positions of headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edited {
-    /// Values changed in place: offsets in [`Layers`](crate::Layers) still hold, the flow key's changed field does not.
+    /// Values changed in place. Offsets in [`Layers`](crate::Layers) are still valid, but the changed field in the
+    /// flow key is not.
     InPlace,
-    /// Headers came or went, or mean something else now: parse again.
+    /// Headers moved, appeared, disappeared or changed their meaning. The frame must be parsed again.
     Moved,
-    /// The packet has no such header: nothing was done.
+    /// The packet has no such header, so it is unchanged.
     Nothing,
 }
 
-/// Why an edit could not be done; the frame is as it was.
+/// Reason why an edit failed; the frame is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum EditError {

@@ -1,36 +1,37 @@
-//! Edits compiled for many packets: what a flow entry does to each packet that it takes, worked out once. A recipe looks at the
-//! packet's layers and writes its bytes, nothing else: it is for edits behind which nobody asks for the flow key.
+//! Compiles the edits of a flow entry once, for applying them to many packets. A recipe reads the packet's layers and
+//! writes its bytes, but does not update the flow key: it is for edits after which the key is no longer needed.
 //!
-//! It does exactly what the single edits do, in any order that gives the same: addresses first, then the TTL, then the rest as it
-//! was written. What may fail or needs the headers to be parsed again is not for recipes ([`Recipe`]'s methods say so) or, where
-//! only few packets are concerned, left to the single edits ([`Recipe::fits`]).
+//! The result equals that of the single edits, in an order with the same effect: first the addresses, then the TTL,
+//! then the others in their order. Edits that may fail, or after which the headers must be parsed again, are not
+//! compiled ([`Recipe`]'s methods refuse them) or, if they fail only for a few packets, are left to the single edits
+//! for these ([`Recipe::fits`]).
 use super::set_field;
 use crate::frame::MAX_FRAME;
 use crate::parse::{MAX_VLAN_TAGS, Network};
 use crate::{Field, Frame, FrameBody, Layers};
 
-/// Bytes of both Ethernet addresses.
+/// Length in bytes of both Ethernet addresses.
 const ADDRESSES: usize = 12;
-/// Bytes of a VLAN tag.
+/// Length in bytes of a VLAN tag.
 const TAG: u16 = 4;
-/// Most tags that one recipe pushes; entries that push more go the general way.
+/// Maximum number of tags that one recipe pushes. Flow entries that push more use single edits.
 const MAX_PUSHES: u8 = 4;
-/// Most times that one recipe takes one off the TTL.
+/// Maximum number of TTL decrements in one recipe.
 const MAX_HOPS: u8 = 16;
 
-/// See the module's page. An empty one changes nothing.
+/// Compiled edits. An empty recipe changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Recipe {
     addresses: Option<Addresses>,
-    /// What is taken off the TTL.
+    /// Number to subtract from the TTL.
     hops: u8,
     pushes: u8,
-    /// Whether tags are pushed or popped.
+    /// True if tags are pushed or popped.
     retags: bool,
     steps: Vec<Step>,
 }
 
-/// New bits of the addresses; in memory's order of bytes.
+/// New bits of the Ethernet addresses, in native byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Addresses {
     keep: (u64, u32),
@@ -53,7 +54,8 @@ enum Step {
 }
 
 impl Recipe {
-    /// Adds a set-field; whether a recipe can hold that: not what changes which headers there are, nor what is not in the bytes.
+    /// Adds a set-field. Returns false if a recipe cannot do it: fields that change which headers the packet has, or
+    /// that are not in its bytes.
     #[must_use]
     pub fn set(&mut self, field: Field, value: u128) -> bool {
         use Field::{EthDst, EthSrc, EthType, Icmpv6Code, Icmpv6Type, IpProto, NshFlags, NshTtl, VlanPcp, VlanVid};
@@ -62,7 +64,7 @@ impl Recipe {
             EthSrc => self.set_address(6, value),
             VlanVid => self.set_tag(value & 0xfff, 0xfff),
             VlanPcp => self.set_tag((value & 7) << 13, 0xe000),
-            // What follows means something else then.
+            // These fields change the meaning of the bytes that follow.
             EthType | IpProto | Icmpv6Type | Icmpv6Code | NshFlags | NshTtl => return false,
             _ if !field.is_settable() || field.is_pipeline() => return false,
             _ => self.steps.push(Step::Set(field, value)),
@@ -70,7 +72,7 @@ impl Recipe {
         true
     }
 
-    /// Adds the push of a VLAN tag.
+    /// Adds a push of a VLAN tag. Returns false if the recipe has too many.
     #[must_use]
     pub fn push_vlan(&mut self, tpid: u16) -> bool {
         let may = self.pushes < MAX_PUSHES;
@@ -82,7 +84,7 @@ impl Recipe {
         may
     }
 
-    /// Adds the pop of the outermost VLAN tag.
+    /// Adds a pop of the outermost VLAN tag.
     #[must_use]
     pub fn pop_vlan(&mut self) -> bool {
         self.retags = true;
@@ -90,7 +92,7 @@ impl Recipe {
         true
     }
 
-    /// Adds taking one off the IPv4 TTL or IPv6 hop limit.
+    /// Adds a decrement of the IPv4 TTL or IPv6 hop limit. Returns false if the recipe has too many.
     #[must_use]
     pub fn dec_nw_ttl(&mut self) -> bool {
         let may = self.hops < MAX_HOPS;
@@ -98,8 +100,8 @@ impl Recipe {
         may
     }
 
-    /// Whether it can be applied to a packet: not where an edit would fail, nor to more tags than parsing looks behind. If not, the
-    /// single edits tell why.
+    /// Returns true if the recipe can be applied to a packet: no edit would fail, and the packet does not get more
+    /// tags than the parser reads. Otherwise, the single edits report the error.
     #[inline]
     pub fn fits(&self, frame: &FrameBody, layers: &Layers) -> bool {
         let ttl = match layers.network {
@@ -111,14 +113,15 @@ impl Recipe {
         lives && (!self.retags || self.takes_tags(frame, layers))
     }
 
-    /// Whether there is room for the tags.
+    /// Returns true if the frame has room for the tags.
     #[inline]
     fn takes_tags(&self, frame: &FrameBody, layers: &Layers) -> bool {
         let pushed = usize::from(self.pushes) * usize::from(TAG);
         layers.vlan_tags + self.pushes < MAX_VLAN_TAGS && frame.len() + pushed <= MAX_FRAME
     }
 
-    /// Edits a packet that it [fits](Recipe::fits) and that begins with an Ethernet header.
+    /// Applies the edits to a packet. The recipe must [fit](Recipe::fits), and the packet must start with an Ethernet
+    /// header.
     #[inline]
     pub fn apply(&self, frame: &mut Frame, layers: &Layers) {
         if let Some(addresses) = &self.addresses {
@@ -137,7 +140,7 @@ impl Recipe {
         self.addresses.get_or_insert(keep_all).replace(at, &value.to_be_bytes()[10..]);
     }
 
-    /// Sets bits of the outermost tag: with the push, if that came last.
+    /// Sets bits of the outermost tag. If the last step is a push, changes the pushed tag.
     fn set_tag(&mut self, bits: u128, mask: u16) {
         let bits = u16::try_from(bits).unwrap_or(0) & mask;
         match self.steps.last_mut() {
@@ -150,7 +153,7 @@ impl Recipe {
 }
 
 impl Addresses {
-    /// Replaces bytes from one on.
+    /// Sets the address bytes from offset `at` on.
     fn replace(&mut self, at: usize, bytes: &[u8]) {
         let (mut keep, mut set) = (joined(self.keep), joined(self.set));
         for (place, byte) in bytes.iter().enumerate().map(|(offset, byte)| (at + offset, byte)) {
@@ -187,7 +190,7 @@ impl Tci {
     }
 }
 
-/// Takes `hops` off a TTL that is larger.
+/// Subtracts `hops` from the TTL, which must be larger.
 #[inline]
 fn hop(frame: &mut FrameBody, layers: &Layers, hops: u8) {
     match layers.network {
@@ -207,10 +210,11 @@ fn hop(frame: &mut FrameBody, layers: &Layers, hops: u8) {
     }
 }
 
-/// An IPv4 header's checksum after its TTL, the high byte of a number, became less by `hops` (RFC 1624, equation 3).
+/// Returns an IPv4 header's checksum after its TTL, the high byte of a 16-bit number, decreased by `hops` (RFC 1624,
+/// equation 3).
 #[inline]
 fn less_hops(checksum: u16, hops: u8) -> u16 {
-    // For each hop !m + m' is the same, whatever the TTL was. Two folds are enough for sums of 32 bits that are this small.
+    // For each hop, !m + m' is a constant, independent of the TTL. The 32-bit sum is small enough for two folds.
     let sum = u32::from(!checksum) + u32::from(hops) * u32::from(!0x0100_u16);
     let sum = (sum & 0xffff) + (sum >> 16);
     let [_, _, high, low] = (!(sum + (sum >> 16))).to_be_bytes();
@@ -223,7 +227,7 @@ fn run(steps: &[Step], frame: &mut Frame, mut layers: Layers) {
             Step::Push(tpid, tci) => {
                 let before = if layers.vlan_tags > 0 { outermost(frame) } else { 0 };
                 let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.of(before));
-                // There is room: it fits.
+                // [`Recipe::fits`] checked that there is room.
                 if frame.push_tag([a, b, c, d]).is_ok() {
                     shift(&mut layers, 1, |at| at + TAG);
                 }
@@ -246,13 +250,13 @@ fn run(steps: &[Step], frame: &mut Frame, mut layers: Layers) {
     }
 }
 
-/// The content of the outermost tag.
+/// Returns the content of the outermost tag.
 #[inline]
 fn outermost(frame: &FrameBody) -> u16 {
     frame.bytes().get(14..16).map_or(0, |tag| u16::from_be_bytes([tag[0], tag[1]]))
 }
 
-/// Moves what lies behind the tags.
+/// Moves the offsets of the headers behind the tags.
 #[inline]
 fn shift(layers: &mut Layers, tags: i8, by: impl Fn(u16) -> u16) {
     layers.vlan_tags = layers.vlan_tags.wrapping_add_signed(tags);
@@ -294,7 +298,7 @@ mod tests {
         ]
     }
 
-    /// Compiles what recipes can hold; the singles that it does.
+    /// Compiles the edits that a recipe can do; returns the recipe and these edits.
     fn compiled(singles: &[Single]) -> (Recipe, Vec<Single>) {
         let mut recipe = Recipe::default();
         let mut add = |single: &Single| match *single {
@@ -307,7 +311,7 @@ mod tests {
         (recipe, done)
     }
 
-    /// Does one edit after the other, parsing anew for each.
+    /// Applies one edit after the other, parsing the frame before each.
     fn one_by_one(singles: &[Single], frame: &mut Frame) -> Result<(), EditError> {
         for single in singles {
             let layers = Parsed::of(frame, PortNo(1)).unwrap().layers;

@@ -1,20 +1,20 @@
-//! Writing bytes that checksums cover.
+//! Writes bytes that checksums cover.
 use crate::bytes::{read, read_u16, read_u32, write};
 use crate::checksum::{Sum, sctp_checksum, updated};
 use crate::datagram::Datagram;
 use crate::parse::Transport;
 use crate::{Frame, Layers};
 
-/// What a change touches, for a transport checksum.
+/// Part of a packet that a change affects, for the transport checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The network header's addresses or protocol.
+    /// Addresses or protocol in the network header.
     PseudoHeader,
-    /// The transport header or what follows.
+    /// Transport header or payload.
     Segment,
 }
 
-/// Some bits of the 32-bit number at an offset.
+/// Range of bits in the 32-bit number at an offset.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bits {
     pub(super) at: usize,
@@ -23,12 +23,12 @@ pub(super) struct Bits {
 }
 
 impl Bits {
-    /// Their value.
+    /// Returns the value of the bits.
     pub(super) fn get(self, frame: &Frame) -> Option<u32> {
         Some(read_u32(frame.bytes(), self.at)? >> self.shift & ((1 << self.width) - 1))
     }
 
-    /// The number's four bytes with the low `width` bits of `value` in place.
+    /// Returns the number's four bytes with the bits replaced by the low `width` bits of `value`.
     #[expect(clippy::cast_possible_truncation, reason = "only the low `width` bits count, at most 24")]
     pub(super) fn replaced(self, frame: &Frame, value: u128) -> Option<[u8; 4]> {
         let old = read_u32(frame.bytes(), self.at)?;
@@ -36,14 +36,15 @@ impl Bits {
         Some((old & !(mask << self.shift) | (value as u32 & mask) << self.shift).to_be_bytes())
     }
 
-    /// Writes them where no checksum covers them.
+    /// Writes the bits, without updating any checksum.
     pub(super) fn write(self, frame: &mut Frame, value: u128) -> Option<()> {
         let new = self.replaced(frame, value)?;
         write(frame.bytes_mut(), self.at, &new).then_some(())
     }
 }
 
-/// Writes `new` at the even offset `offset` of the IPv4 header at `at` and updates its checksum; gives what was there.
+/// Writes `new` at the even offset `offset` of the IPv4 header at `at`, and updates the header checksum. Returns the
+/// old bytes.
 #[inline]
 pub(super) fn write_ipv4<const N: usize>(frame: &mut Frame, at: usize, offset: usize, new: [u8; N]) -> Option<[u8; N]> {
     let bytes = frame.bytes_mut();
@@ -53,7 +54,7 @@ pub(super) fn write_ipv4<const N: usize>(frame: &mut Frame, at: usize, offset: u
     done.then_some(old)
 }
 
-/// Writes `new` at `offset` bytes into the transport header, an even number, and updates its checksum.
+/// Writes `new` at the even offset `offset` of the transport header, and updates its checksum.
 pub(super) fn write_segment(frame: &mut Frame, layers: &Layers, offset: usize, new: &[u8]) -> Option<()> {
     let (kind, at) = layers.transport?;
     let place = usize::from(at) + offset;
@@ -67,7 +68,7 @@ pub(super) fn write_segment(frame: &mut Frame, layers: &Layers, offset: usize, n
     cover(frame, layers, Part::Segment, old, new)
 }
 
-/// Updates the transport checksum, if there is one and it covers the part, after `old` became `new`.
+/// Updates the transport checksum after `old` became `new`, if there is one and it covers `part`.
 #[inline]
 pub(super) fn cover(frame: &mut Frame, layers: &Layers, part: Part, old: &[u8], new: &[u8]) -> Option<()> {
     let Some((kind, at)) = layers.transport else { return Some(()) };
@@ -87,7 +88,8 @@ pub(super) fn cover(frame: &mut Frame, layers: &Layers, part: Part, old: &[u8], 
     write(frame.bytes_mut(), field, &after.to_be_bytes()).then_some(())
 }
 
-/// UDP says "no checksum" by zero, and zero by its other form (RFC 768).
+/// Updates a checksum. In UDP, zero means "no checksum" and stays; a computed zero is written in its other
+/// representation (RFC 768).
 #[inline]
 fn updated_in(kind: Transport, before: u16, old: &[u8], new: &[u8]) -> u16 {
     match (kind, before) {
@@ -100,12 +102,12 @@ fn updated_in(kind: Transport, before: u16, old: &[u8], new: &[u8]) -> u16 {
     }
 }
 
-/// Whether the checksum of the transport header at `at` is left to the port.
+/// Returns true if the checksum of the transport header at `at` is left to the port.
 fn is_partial(frame: &Frame, at: u16) -> bool {
     frame.offload.checksum.is_some_and(|partial| partial.start == at)
 }
 
-/// As [`write_segment`] for SCTP. A checksum that was wrong stays wrong by the same difference.
+/// Writes to an SCTP packet like [`write_segment`]. A checksum that was wrong stays wrong by the same difference.
 fn write_sctp(frame: &mut Frame, layers: &Layers, place: usize, new: &[u8]) -> Option<()> {
     let (_, at) = layers.transport?;
     let segment = Datagram::outermost(frame.bytes(), layers).filter(|datagram| datagram.whole);

@@ -1,24 +1,24 @@
-//! Pushing and popping VLAN tags, MPLS label stack entries and PBB service tags (OpenFlow 1.3.5, 5.12).
+//! Pushes and pops VLAN tags, MPLS label stack entries and PBB service tags (OpenFlow 1.3.5, 5.12).
 use super::{EditError, Edited, ttl};
 use crate::bytes::{read, read_u16, read_u32, write};
 use crate::field::eth_type;
 use crate::parse::MIN_ETH_TYPE;
 use crate::{Frame, Layers, PacketType};
 
-/// What PBB puts in front of a customer's frame: addresses, type and I-TAG.
+/// Length in bytes of the PBB header before a customer's frame: addresses, type and I-TAG.
 const PBB_BYTES: usize = 18;
-/// The bottom-of-stack bit of a label stack entry.
+/// Bottom-of-stack bit of a label stack entry.
 const BOTTOM: u32 = 0x100;
 
-/// Where a frame says what follows its link header.
+/// Place of the type after the link header.
 pub(super) struct TypeField {
     pub(super) at: usize,
-    /// Where the length lies of an IEEE 802.3 frame, whose type is in its SNAP header.
+    /// Offset of the length field of an IEEE 802.3 frame, whose type is in its SNAP header.
     length_at: Option<usize>,
 }
 
-/// The field behind the VLAN tags that `eth_type` is read from; none in IEEE 802.3 without SNAP,
-/// nor without Ethernet.
+/// Returns the field after the VLAN tags that `eth_type` is read from. `None` for IEEE 802.3 without SNAP, and for
+/// packets without Ethernet header.
 pub(super) fn type_field(frame: &Frame, layers: &Layers) -> Option<TypeField> {
     if !frame.packet_type().is_ethernet() {
         return None;
@@ -32,7 +32,8 @@ pub(super) fn type_field(frame: &Frame, layers: &Layers) -> Option<TypeField> {
     snap.then_some(TypeField { at: at + 8, length_at: Some(at) })
 }
 
-/// Where the I-TAG's four bytes lie, behind PBB's type; a whole customer Ethernet header follows.
+/// Returns the offset of the I-TAG's four bytes after PBB's type. `None` unless a whole customer Ethernet header
+/// follows.
 pub(super) fn service_tag(frame: &Frame, layers: &Layers) -> Option<usize> {
     let at = type_field(frame, layers)?.at;
     let frame = frame.bytes();
@@ -40,11 +41,12 @@ pub(super) fn service_tag(frame: &Frame, layers: &Layers) -> Option<usize> {
     is_there.then_some(at + 2)
 }
 
-/// Pushes a VLAN tag of EtherType `tpid` in front of others, its id and priority copied from the outermost tag or zero
-/// (OpenFlow 1.3.5, 5.12.1).
+/// Pushes a VLAN tag with EtherType `tpid` before the others. Id and priority are copied from the outermost tag, or
+/// zero (OpenFlow 1.3.5, 5.12.1).
 ///
 /// # Errors
-/// [`EditError::TooLong`].
+///
+/// [`EditError::TooLong`] if the frame would be too long.
 pub fn push_vlan(frame: &mut Frame, layers: &Layers, tpid: u16) -> Result<Edited, EditError> {
     if frame.len() < 14 || !frame.packet_type().is_ethernet() {
         return Ok(Edited::Nothing);
@@ -65,11 +67,12 @@ pub fn pop_vlan(frame: &mut Frame, layers: &Layers) -> Edited {
     Edited::Moved
 }
 
-/// Pushes an MPLS label stack entry of EtherType `eth_type` behind the Ethernet and VLAN headers, its label, TC and TTL
-/// copied from the outermost entry, or the TTL from IP, else zero.
+/// Pushes an MPLS label stack entry with EtherType `eth_type` after the Ethernet and VLAN headers. Label, TC and TTL
+/// are copied from the outermost entry; otherwise the TTL is copied from IP, or zero.
 ///
 /// # Errors
-/// [`EditError::TooLong`].
+///
+/// [`EditError::TooLong`] if the frame would be too long.
 pub fn push_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Edited, EditError> {
     let field = type_field(frame, layers);
     if field.is_none() && frame.packet_type().is_ethernet() {
@@ -99,7 +102,7 @@ pub fn push_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Ed
     Ok(Edited::Moved)
 }
 
-/// Pops the outermost MPLS label stack entry; `eth_type` names what is under it.
+/// Pops the outermost MPLS label stack entry. `eth_type` is the type of the packet below.
 pub fn pop_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Edited {
     let Some(at) = layers.mpls else { return Edited::Nothing };
     if !frame.packet_type().is_ethernet() {
@@ -117,12 +120,13 @@ pub fn pop_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Edited {
     Edited::Moved
 }
 
-/// Pushes a PBB header of EtherType `eth_type` in front of the frame: its addresses are copied to the backbone's, the service
-/// id from the outermost I-TAG or zero, the priority from the outermost VLAN tag or zero (OpenFlow 1.3.5, 5.12.1). VLAN
-/// tags stay the customer's.
+/// Pushes a PBB header with EtherType `eth_type` before the frame. The frame's addresses are copied to the
+/// backbone's, the service id from the outermost I-TAG or zero, the priority from the outermost VLAN tag or zero
+/// (OpenFlow 1.3.5, 5.12.1). VLAN tags stay with the customer's frame.
 ///
 /// # Errors
-/// [`EditError::TooLong`].
+///
+/// [`EditError::TooLong`] if the frame would be too long.
 pub fn push_pbb(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Edited, EditError> {
     let addresses = read::<12>(frame.bytes(), 0).filter(|_| frame.packet_type().is_ethernet());
     let Some(addresses) = addresses else { return Ok(Edited::Nothing) };
@@ -137,7 +141,7 @@ pub fn push_pbb(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Edi
     Ok(Edited::Moved)
 }
 
-/// Pops the PBB header: the customer's addresses become the frame's. Backbone VLAN tags stay (OpenFlow 1.3.5, 7.2.5).
+/// Pops the PBB header. The customer's addresses become the frame's; backbone VLAN tags stay (OpenFlow 1.3.5, 7.2.5).
 pub fn pop_pbb(frame: &mut Frame, layers: &Layers) -> Edited {
     let Some(tag) = service_tag(frame, layers) else { return Edited::Nothing };
     let Some(customer) = read::<12>(frame.bytes(), tag + 4) else { return Edited::Nothing };

@@ -25,12 +25,12 @@ fn parsed(frame: &Frame) -> Parsed {
     parsed
 }
 
-/// Checks a frame's checksums, whatever it begins with.
+/// Checks a frame's checksums, for any type of packet.
 fn verified(frame: &Frame) -> Result<(), BadChecksum> {
     verify_as(frame.bytes(), frame.packet_type())
 }
 
-/// The bytes after an edit of the crafted frame, which must be done.
+/// Returns the bytes after an edit of the crafted frame. The edit must have an effect.
 fn edited(craft: &Craft, edit: impl FnOnce(&mut Frame, &crate::Layers) -> Edited) -> Vec<u8> {
     let mut frame = craft.frame();
     let layers = parsed(&frame).layers;
@@ -337,7 +337,7 @@ fn too_long() {
     assert_eq!(frame.bytes(), before);
 }
 
-/// Any edit, by number.
+/// Applies the edit with number `which`.
 fn edit(frame: &mut Frame, layers: &crate::Layers, which: u8, value: u128) -> Edited {
     let ttl = value.to_be_bytes()[15];
     match which {
@@ -364,13 +364,13 @@ fn edit(frame: &mut Frame, layers: &crate::Layers, which: u8, value: u128) -> Ed
 
 const EDITS: u8 = 69;
 
-/// NSH's fields, which come behind those of the basic class.
+/// NSH's fields, whose numbers are above those of the basic class.
 const NSH_FIELDS: [Field; 10] = {
     use Field::*;
     [NshFlags, NshTtl, NshMdtype, NshNp, NshSpi, NshSi, NshC1, NshC2, NshC3, NshC4]
 };
 
-/// What a controller that knows the packet names in pop_mpls.
+/// Returns the type that a controller that knows the packet gives in pop_mpls.
 fn under_label(frame: &Frame, layers: &crate::Layers) -> u16 {
     let at = usize::from(layers.mpls.unwrap_or(0));
     match frame.bytes().get(at + 2..at + 5) {
@@ -381,7 +381,7 @@ fn under_label(frame: &Frame, layers: &crate::Layers) -> u16 {
     }
 }
 
-/// Fields whose change makes other bytes of the packet mean something else, so that no checksum could be right.
+/// Fields whose change gives other bytes of the packet another meaning, so that checksums become wrong.
 const REINTERPRETING: [Field; 3] = [Field::EthType, Field::IpProto, Field::MplsBos];
 
 proptest! {
@@ -430,7 +430,7 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..120), craft in any_craft(), which in 0u8..EDITS, value in any::<u128>(),
         checksum in proptest::option::of((any::<u16>(), any::<u16>())), eth_type in proptest::option::of(any::<u16>())
     ) {
-        // Layers of one frame, bytes of another: worse than any frame on its own.
+        // Layers of one frame with the bytes of another are worse than any single frame.
         let layers = parsed(&craft.frame()).layers;
         let mut frame = Frame::from_bytes(&bytes);
         eth_type.into_iter().for_each(|kind| frame.set_packet_type(PacketType::of_eth_type(kind)));

@@ -1,4 +1,4 @@
-//! Actions on TTLs: IPv4's, IPv6's hop limit, MPLS's.
+//! Implements the actions on TTLs: IPv4's, IPv6's hop limit, MPLS's and the network service header's.
 use super::rewrite::{Bits, write_ipv4};
 use super::{EditError, Edited};
 use crate::bytes::write;
@@ -7,7 +7,7 @@ use crate::field::eth_type;
 use crate::parse::Network;
 use crate::{Frame, Layers};
 
-/// A header with a TTL, and where it lies.
+/// A header with a TTL, and its offset.
 #[derive(Debug, Clone, Copy)]
 enum Header {
     Mpls(usize),
@@ -50,7 +50,7 @@ impl Header {
         layers.mpls.map(|at| Header::Mpls(at.into()))
     }
 
-    /// The header behind an MPLS entry: the next entry, or below the bottom what looks like IP.
+    /// Returns the header after an MPLS entry: the next entry, or after the bottom of the stack what looks like IP.
     fn behind(frame: &[u8], entry: usize) -> Option<Header> {
         let next = entry + 4;
         if frame.get(entry + 2)? & 1 == 0 {
@@ -63,7 +63,7 @@ impl Header {
     }
 }
 
-/// The TTL of the packet's IP header, if it has one that is not behind MPLS.
+/// Returns the TTL of the packet's IP header; `None` if it has none, or only behind MPLS.
 pub(super) fn nw_ttl(frame: &[u8], layers: &Layers) -> Option<u8> {
     Header::network(layers)?.ttl(frame)
 }
@@ -73,9 +73,10 @@ pub fn set_mpls_ttl(frame: &mut Frame, layers: &Layers, ttl: u8) -> Edited {
     set(frame, Header::mpls(layers), ttl)
 }
 
-/// Takes one off the TTL of the outermost MPLS entry.
+/// Decrements the TTL of the outermost MPLS entry.
 ///
 /// # Errors
+///
 /// [`EditError::TtlExpired`] if it was 0 or 1.
 pub fn dec_mpls_ttl(frame: &mut Frame, layers: &Layers) -> Result<Edited, EditError> {
     decrement(frame, Header::mpls(layers))
@@ -86,17 +87,19 @@ pub fn set_nw_ttl(frame: &mut Frame, layers: &Layers, ttl: u8) -> Edited {
     set(frame, Header::network(layers), ttl)
 }
 
-/// Takes one off the IPv4 TTL or IPv6 hop limit.
+/// Decrements the IPv4 TTL or IPv6 hop limit.
 ///
 /// # Errors
+///
 /// [`EditError::TtlExpired`] if it was 0 or 1.
 pub fn dec_nw_ttl(frame: &mut Frame, layers: &Layers) -> Result<Edited, EditError> {
     decrement(frame, Header::network(layers))
 }
 
-/// Takes one off the TTL of the network service header.
+/// Decrements the TTL of the network service header.
 ///
 /// # Errors
+///
 /// [`EditError::TtlExpired`] if it was 0 or 1.
 pub fn dec_nsh_ttl(frame: &mut Frame, layers: &Layers) -> Result<Edited, EditError> {
     let Some((Network::Nsh, at)) = layers.network else { return Ok(Edited::Nothing) };
@@ -104,18 +107,18 @@ pub fn dec_nsh_ttl(frame: &mut Frame, layers: &Layers) -> Result<Edited, EditErr
     match ttl.get(frame) {
         None => Ok(Edited::Nothing),
         Some(0 | 1) => Err(EditError::TtlExpired),
-        // The flow key has this one.
+        // The flow key holds this TTL, so it must be parsed again.
         Some(hops) => Ok(ttl.write(frame, u128::from(hops) - 1).map_or(Edited::Nothing, |()| Edited::Moved)),
     }
 }
 
-/// Copies the TTL from the next-to-outermost header with a TTL to the outermost (OpenFlow 1.3.5, 5.12): between MPLS entries or
-/// from IP to MPLS; IP in IP is not looked into.
+/// Copies the TTL from the next-to-outermost header with a TTL to the outermost one (OpenFlow 1.3.5, 5.12): between
+/// MPLS entries, or from IP to MPLS. IP in IP is not supported.
 pub fn copy_ttl_out(frame: &mut Frame, layers: &Layers) -> Edited {
     copy(frame, layers, |outer, inner| (inner, outer))
 }
 
-/// Copies the TTL from the outermost header with a TTL to the next, as [`copy_ttl_out`] does the other way.
+/// Copies the TTL from the outermost header with a TTL to the next one, between MPLS entries or from MPLS to IP.
 pub fn copy_ttl_in(frame: &mut Frame, layers: &Layers) -> Edited {
     copy(frame, layers, |outer, inner| (outer, inner))
 }
@@ -134,7 +137,7 @@ fn decrement(frame: &mut Frame, header: Option<Header>) -> Result<Edited, EditEr
     }
 }
 
-/// Copies a TTL between the outermost MPLS entry and the header behind it; `direction` gives (from, to).
+/// Copies a TTL between the outermost MPLS entry and the header after it. `direction` returns (from, to).
 fn copy(frame: &mut Frame, layers: &Layers, direction: fn(Header, Header) -> (Header, Header)) -> Edited {
     let Some(at) = layers.mpls.map(usize::from) else { return Edited::Nothing };
     let Some(inner) = Header::behind(frame.bytes(), at) else { return Edited::Nothing };

@@ -1,11 +1,12 @@
-//! The match fields of OpenFlow: names, widths, prerequisites, and where each lies in a [`FlowKey`](crate::FlowKey).
+//! Defines OpenFlow's match fields: names, widths, prerequisites, and their places in a [`FlowKey`](crate::FlowKey).
 //!
 //! | word | high bits ... low bits |
 //! |---|---|
 //! | 0 | eth_dst 48, eth_type 16 |
 //! | 1 | eth_src 48, vlan_pcp 3, vlan_vid 13 (bit 12: a tag is there) |
 //! | 2 | ipv4_src / arp_spa 32, ipv4_dst / arp_tpa 32 |
-//! | 3 | source port / ICMP type / arp_op 16, destination port / ICMP code 16, ip_proto 8, ip_dscp 6, ip_ecn 2, tcp_flags 12, ip_frag 2, the second tag 2 |
+//! | 3, high half | source port / ICMP type / arp_op 16, destination port / ICMP code 16 |
+//! | 3, low half | ip_proto 8, ip_dscp 6, ip_ecn 2, tcp_flags 12, ip_frag 2, the second tag 2 |
 //! | 4 | in_port 32, ipv6_flabel 20, - 12 |
 //! | 5 | metadata |
 //! | 6 | tunnel_id |
@@ -22,9 +23,9 @@
 //! | 28 | tun_src 32, tun_dst 32 |
 //! | 29 | actset_output 32, pkt_mark 32 |
 //!
-//! The second tag is no field, but what 1.0 reads as the type of frames that have one
-//! ([`FlowKey::set_second_tag`](crate::FlowKey::set_second_tag)).
-//! The words used by ordinary traffic come first, so that a parser of common shapes writes only 0 to 7.
+//! The second tag is not a field: 1.0 uses it as the type of frames with two or more tags
+//! ([`FlowKey::set_second_tag`](crate::FlowKey::set_second_tag)). The words that ordinary traffic uses come first, so
+//! that a parser for common shapes writes only words 0 to 7.
 mod numbers;
 
 pub use numbers::{VLAN_PRESENT, eth_type, ip_frag, ip_proto, ipv6_exthdr};
@@ -32,9 +33,10 @@ pub use numbers::{VLAN_PRESENT, eth_type, ip_frag, ip_proto, ipv6_exthdr};
 use std::fmt;
 use std::str::FromStr;
 
-/// A match field. Those of OpenFlow 1.3 carry their number in the `OFPXMC_OPENFLOW_BASIC` class (OpenFlow 1.3.5, 7.2.3.7);
-/// [`Field::TcpFlags`], [`Field::ActsetOutput`] and [`Field::PacketType`] are OpenFlow 1.5's, [`Field::PbbUca`] 1.4's; those from 128
-/// on are Open vSwitch's: fragments, the whole VLAN tag, registers, the mark, NSH (RFC 8300), tunnel addresses.
+/// A match field. Fields of OpenFlow 1.3 have their number in the class `OFPXMC_OPENFLOW_BASIC` as discriminant
+/// (OpenFlow 1.3.5, 7.2.3.7). [`Field::TcpFlags`], [`Field::ActsetOutput`] and [`Field::PacketType`] are from
+/// OpenFlow 1.5, [`Field::PbbUca`] is from 1.4. Fields from 128 on are Open vSwitch's: fragments, the whole VLAN tag,
+/// registers, the mark, NSH (RFC 8300), tunnel addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "each is named by the specification; `info` carries name, width and prerequisite")]
@@ -128,35 +130,36 @@ pub enum Field {
     PktMark = 172,
 }
 
-/// Where a field lies in a flow key: `bits` bits, `shift` above the low end of `word` (two words, high one first, for 128 bits).
+/// Place of a field in a flow key: `bits` bits, `shift` above the low end of `word`. 128-bit fields take two words,
+/// the high one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Index of the (first) word.
+    /// Index of the first word.
     pub word: usize,
-    /// Bits below the field in its word.
+    /// Number of bits below the field in its word.
     pub shift: u32,
     /// Width in bits.
     pub bits: u32,
 }
 
-/// What another field must be for a field to be there at all (OpenFlow 1.3.5, table 12).
+/// Condition on other fields for a field to be present (OpenFlow 1.3.5, table 12).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prerequisite {
-    /// Always there.
+    /// No condition on other fields.
     None,
-    /// A VLAN tag is there.
+    /// A VLAN tag is present.
     VlanPresent,
-    /// `in_port` is matched as well.
+    /// The match contains `in_port`.
     InPort,
-    /// `eth_type` is one of these.
+    /// `eth_type` is in this list.
     EthType(&'static [u16]),
-    /// `eth_type` is IPv4 or IPv6 and `ip_proto` is this.
+    /// `eth_type` is IPv4 or IPv6, and `ip_proto` is this number.
     IpProto(u8),
-    /// `eth_type` is IPv4 and `ip_proto` is 1.
+    /// `eth_type` is IPv4, and `ip_proto` is 1.
     Icmpv4,
-    /// `eth_type` is IPv6 and `ip_proto` is 58.
+    /// `eth_type` is IPv6, and `ip_proto` is 58.
     Icmpv6,
-    /// ICMPv6 with its type one of these.
+    /// The packet is ICMPv6, and its type is in this list.
     Icmpv6Type(&'static [u8]),
 }
 
@@ -175,7 +178,7 @@ struct Info {
     maskable: bool,
 }
 
-/// What is asked for every field of every flow-mod, found by number.
+/// Lookup tables for properties that are needed for every field of every flow-mod.
 struct Tables {
     infos: [Info; 256],
     by_oxm: [Option<Field>; 128],
@@ -209,7 +212,7 @@ const fn masked(info: Info) -> Info {
 }
 
 impl Field {
-    /// All fields, in order of their numbers.
+    /// All fields, in the order of their numbers.
     pub const ALL: [Field; 87] = {
         use Field::*;
         [
@@ -401,24 +404,25 @@ impl Field {
         }
     }
 
-    /// The name in OpenFlow 1.3's `oxm_` spelling, as OVS prints it for OpenFlow 1.3: `eth_dst`, `ipv4_src`, ...
+    /// Returns the name in OpenFlow 1.3's `oxm_` spelling, as Open vSwitch prints it for OpenFlow 1.3: `eth_dst`,
+    /// `ipv4_src`, ...
     pub const fn name(self) -> &'static str {
         self.info().name
     }
 
-    /// Where the field lies in a flow key.
+    /// Returns the field's place in a flow key.
     #[inline]
     pub const fn place(self) -> Place {
         self.info().place
     }
 
-    /// Width in bits, `1..=128`.
+    /// Returns the width in bits, `1..=128`.
     pub const fn bits(self) -> u32 {
         self.info().place.bits
     }
 
-    /// Width in whole bytes, as an OXM value carries it (OpenFlow 1.3.5, 7.2.3.7): labels of 20 bits and
-    /// service paths take four.
+    /// Returns the width of an OXM value in bytes (OpenFlow 1.3.5, 7.2.3.7). Labels of 20 bits and service paths take
+    /// four bytes.
     pub const fn bytes(self) -> usize {
         match (self, self.bits()) {
             (Field::NshSpi, _) | (_, 20) => 4,
@@ -426,17 +430,18 @@ impl Field {
         }
     }
 
-    /// The value or mask with all of the field's bits set.
+    /// Returns the value or mask with all of the field's bits set.
     pub const fn all_ones(self) -> u128 {
         u128::MAX >> (128 - self.bits())
     }
 
-    /// Whether a match may carry a mask for it (OpenFlow 1.3.5, table 12).
+    /// Returns true if a match may have a mask for the field (OpenFlow 1.3.5, table 12).
     pub const fn is_maskable(self) -> bool {
         self.info().maskable
     }
 
-    /// Whether a set-field action may name it (OpenFlow 1.3.5, 7.2.5): not what says how a packet came or is built.
+    /// Returns true if a set-field action may name the field (OpenFlow 1.3.5, 7.2.5): not fields that tell how the
+    /// packet was received or is built.
     pub const fn is_settable(self) -> bool {
         use Field::{
             ActsetOutput, InPhyPort, InPort, IpFrag, Ipv6Exthdr, Metadata, NshMdtype, NshNp, PacketType, TcpFlags,
@@ -446,46 +451,47 @@ impl Field {
             && !matches!(self, ActsetOutput | PacketType | NshMdtype | NshNp | VlanTci)
     }
 
-    /// What must be matched as well.
+    /// Returns the condition for the field to be present in a packet or match.
     pub const fn prerequisite(self) -> Prerequisite {
         self.info().prerequisite
     }
 
-    /// Whether it travels with the packet, not in it: ports, metadata, tunnel, registers, ... (OpenFlow 1.5.1, 7.2.3.9: pipeline
-    /// match fields).
+    /// Returns true for pipeline fields, which accompany the packet and are not in its bytes: ports, metadata,
+    /// tunnel, registers, ... (OpenFlow 1.5.1, 7.2.3.9).
     pub const fn is_pipeline(self) -> bool {
         use Field::{ActsetOutput, InPhyPort, InPort, Metadata, PacketType, PktMark, TunDst, TunSrc, TunnelId};
         matches!(self, InPort | InPhyPort | Metadata | TunnelId | TunSrc | TunDst | ActsetOutput | PacketType | PktMark)
             || self.is_register()
     }
 
-    /// Whether it lies in the Ethernet header or its tags, which a packet of another type does not have.
+    /// Returns true if the field is in the Ethernet header or its tags, which packets of other types do not have.
     pub const fn is_ethernet(self) -> bool {
         use Field::{EthDst, EthSrc, EthType, VlanPcp, VlanVid};
         matches!(self, EthDst | EthSrc | EthType | VlanVid | VlanPcp)
     }
 
-    /// Whether it is a register, of whatever width.
+    /// Returns true if the field is a register of any width.
     pub const fn is_register(self) -> bool {
         matches!(self as u8, 130..=157)
     }
 
-    /// Whether it is another name for the bits of several 32-bit registers.
+    /// Returns true if the field is another name for the bits of several 32-bit registers.
     pub const fn is_wide_register(self) -> bool {
         matches!(self as u8, 146..=157)
     }
 
-    /// Whether it is another name for the bits of several other fields: a wide register, or the whole VLAN tag.
+    /// Returns true if the field is another name for the bits of several other fields: a wide register, or the whole
+    /// VLAN tag.
     pub const fn is_alias(self) -> bool {
         self.is_wide_register() || matches!(self, Field::VlanTci)
     }
 
-    /// The field of number `number` in the `OFPXMC_OPENFLOW_BASIC` class.
+    /// Returns the field with this number in the class `OFPXMC_OPENFLOW_BASIC`.
     pub fn from_oxm(number: u8) -> Option<Field> {
         *TABLES.by_oxm.get(usize::from(number))?
     }
 
-    /// The number in the `OFPXMC_OPENFLOW_BASIC` class; none for Open vSwitch's own fields.
+    /// Returns the number in the class `OFPXMC_OPENFLOW_BASIC`; `None` for Open vSwitch's own fields.
     pub const fn oxm(self) -> Option<u8> {
         match self {
             field if field as u8 >= 128 => None,
@@ -519,7 +525,7 @@ impl serde::Serialize for Field {
 mod tests {
     use super::*;
 
-    /// Fields that may share bits, because no packet has both: one of each pair's prerequisites excludes the other.
+    /// Returns true if both fields may share bits, because their prerequisites exclude that a packet has both.
     fn exclusive(a: Field, b: Field) -> bool {
         use Prerequisite::*;
         let family = |field: Field| match field.prerequisite() {

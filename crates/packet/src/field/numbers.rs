@@ -1,5 +1,5 @@
-//! Numbers that fields hold and that mean something: types, protocols, bits.
-/// EtherType numbers that prerequisites and parsers share (IEEE 802 numbers registry).
+//! Defines numbers that fields hold: types, protocols, bits.
+/// EtherType numbers that prerequisites and parsers use (IEEE 802 numbers registry).
 #[allow(missing_docs, reason = "named by the registry")]
 pub mod eth_type {
     pub const IPV4: u16 = 0x0800;
@@ -13,11 +13,12 @@ pub mod eth_type {
     pub const PBB: u16 = 0x88e7;
     /// Network service header (RFC 8300).
     pub const NSH: u16 = 0x894f;
-    /// What OpenFlow 1.0 gives as the type of an 802.3 frame without SNAP (OpenFlow 1.0.0, 3.4: `OFP_DL_TYPE_NOT_ETH_TYPE`).
+    /// EtherType that OpenFlow 1.0 gives to 802.3 frames without SNAP (OpenFlow 1.0.0, 3.4:
+    /// `OFP_DL_TYPE_NOT_ETH_TYPE`).
     pub const NOT_ETH_TYPE: u16 = 0x05ff;
 }
 
-/// IP protocol numbers that prerequisites and parsers share (IANA).
+/// IP protocol numbers that prerequisites and parsers use (IANA).
 #[allow(missing_docs, reason = "named by the registry")]
 pub mod ip_proto {
     pub const HOP_BY_HOP: u8 = 0;
@@ -34,35 +35,35 @@ pub mod ip_proto {
     pub const SCTP: u8 = 132;
 }
 
-/// Bits of [`super::Field::IpFrag`], as Open vSwitch has them (`FLOW_NW_FRAG_*`).
+/// Bits of [`super::Field::IpFrag`], as in Open vSwitch (`FLOW_NW_FRAG_*`).
 pub mod ip_frag {
     /// The packet is a fragment.
     pub const ANY: u64 = 1;
-    /// It is not the first one: it has no transport header.
+    /// The packet is a fragment other than the first, so it has no transport header.
     pub const LATER: u64 = 2;
 }
 
 /// Bits of [`super::Field::Ipv6Exthdr`] (OpenFlow 1.3.5, 7.2.3.8: `OFPIEH_*`).
 pub mod ipv6_exthdr {
-    /// "No next header" is there.
+    /// "No next header" is present.
     pub const NONEXT: u64 = 1 << 0;
-    /// Encapsulating security payload is there.
+    /// An encapsulating security payload is present.
     pub const ESP: u64 = 1 << 1;
-    /// Authentication header is there.
+    /// An authentication header is present.
     pub const AUTH: u64 = 1 << 2;
-    /// One or two destination options headers are there.
+    /// Destination options are present, in one or two headers.
     pub const DEST: u64 = 1 << 3;
-    /// Fragment header is there.
+    /// A fragment header is present.
     pub const FRAG: u64 = 1 << 4;
-    /// Routing header is there.
+    /// A routing header is present.
     pub const ROUTER: u64 = 1 << 5;
-    /// Hop-by-hop header is there.
+    /// A hop-by-hop header is present.
     pub const HOP: u64 = 1 << 6;
-    /// A header came more often than expected.
+    /// A header occurs more often than expected.
     pub const UNREP: u64 = 1 << 7;
-    /// Headers did not come in the preferred order.
+    /// Headers are not in the preferred order.
     pub const UNSEQ: u64 = 1 << 8;
 }
 
-/// Bit 12 of `vlan_vid`: a tag is there (`OFPVID_PRESENT`).
+/// Bit 12 of `vlan_vid`: a tag is present (`OFPVID_PRESENT`).
 pub const VLAN_PRESENT: u16 = 0x1000;

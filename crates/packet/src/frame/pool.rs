@@ -1,11 +1,11 @@
-//! Buffers waiting to be used again.
+//! Keeps unused buffers for reuse, one pool for each thread.
 use super::{Frame, MAX_FRAME, SMALL};
 use crate::Depot;
 use crate::depot::Size;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Buffers waiting to be used again, so that the packet path does not allocate.
+/// Unused buffers kept for reuse, so that the packet path does not allocate.
 #[derive(Debug)]
 pub struct FramePool {
     small: Vec<Frame>,
@@ -13,25 +13,27 @@ pub struct FramePool {
     max_small: usize,
     max_large: usize,
     depot: Option<Arc<Depot>>,
-    /// Whose buffers of the depot's it takes first.
+    /// Thread whose slab in the depot is used first.
     thread: usize,
-    /// Where it tells what it keeps.
+    /// Counter in which the pool reports the number of its small buffers.
     told: Option<Arc<AtomicUsize>>,
 }
 
 impl FramePool {
-    /// A pool that keeps at most `max_small` buffers of ordinary size and `max_large` of super-frame size; what is given
-    /// back beyond that is freed.
+    /// Creates a pool that keeps at most `max_small` buffers of ordinary size and `max_large` of super-frame size.
+    /// Further buffers are freed.
     pub fn new(max_small: usize, max_large: usize) -> Self {
         FramePool { small: Vec::new(), large: Vec::new(), max_small, max_large, depot: None, thread: 0, told: None }
     }
 
-    /// The pool of one of several threads, which exchanges buffers with those of the others: 512 small and 64 large ones at most are its own.
+    /// Creates the pool of one of several threads, which exchanges buffers with the others' pools through the depot.
+    /// It keeps at most 512 small and 64 large buffers.
     pub fn shared(depot: &Arc<Depot>, thread: usize) -> Self {
         FramePool { thread, ..FramePool::new(512, 64).of(depot) }
     }
 
-    /// The pool of the only thread, which keeps as much as [`FramePool::default`] does, and all that there were at the start.
+    /// Creates the pool of the only thread. It keeps as many buffers as [`FramePool::default`], or all small buffers
+    /// of the depot's slabs if these are more.
     pub fn alone(depot: &Arc<Depot>) -> Self {
         let prepared: usize = depot.slabs().iter().map(|slab| slab.count() as usize).sum();
         let FramePool { max_small, max_large, .. } = FramePool::default();
@@ -42,7 +44,7 @@ impl FramePool {
         FramePool { depot: Some(Arc::clone(depot)), told: Some(depot.listen()), ..self }
     }
 
-    /// Tells the depot how many small buffers wait here, for who asks it: a store.
+    /// Reports the number of small buffers in the pool to the depot. Costs one store.
     #[inline]
     pub fn tell(&self) {
         if let Some(told) = &self.told {
@@ -50,13 +52,13 @@ impl FramePool {
         }
     }
 
-    /// Small buffers that wait here.
+    /// Returns the number of small buffers in the pool.
     #[inline]
     pub fn kept(&self) -> usize {
         self.small.len()
     }
 
-    /// An empty frame with room for at least `bytes` (at most [`MAX_FRAME`]).
+    /// Takes an empty frame with room for at least `bytes` bytes (at most [`MAX_FRAME`]).
     #[inline]
     pub fn take(&mut self, bytes: usize) -> Frame {
         let (kept, capacity) = if bytes <= SMALL { (&mut self.small, SMALL) } else { (&mut self.large, MAX_FRAME) };
@@ -69,7 +71,7 @@ impl FramePool {
         }
     }
 
-    /// A buffer when none is kept: from the depot or its slabs, or made.
+    /// Takes a buffer if the pool is empty: from the depot, from its slabs, or from the heap.
     #[cold]
     fn fetch(&mut self, capacity: usize) -> Frame {
         let (kept, size) =
@@ -87,7 +89,7 @@ impl FramePool {
         frame
     }
 
-    /// A buffer when enough are kept: half of them go to the depot, if there is one.
+    /// Returns a buffer to the pool if it is full: moves half of its buffers to the depot first, if there is one.
     #[cold]
     fn bring(&mut self, frame: Frame, size: Size) {
         let Some(depot) = &self.depot else { return };
@@ -96,7 +98,7 @@ impl FramePool {
         self.give(frame);
     }
 
-    /// A frame with a copy of `original`'s bytes, offload and queue.
+    /// Returns a frame with a copy of `original`'s bytes, offload, packet type, queue and tunnel.
     pub fn copy(&mut self, original: &Frame) -> Frame {
         let mut copy = self.take(original.len());
         copy.assign(original.bytes());
@@ -104,10 +106,10 @@ impl FramePool {
         copy
     }
 
-    /// Takes a buffer back.
+    /// Returns a buffer to the pool.
     #[inline]
     pub fn give(&mut self, frame: Frame) {
-        // Nearly all are small ones.
+        // Nearly all buffers are small.
         if (SMALL..MAX_FRAME).contains(&frame.room()) && self.small.len() < self.max_small {
             self.small.push(frame);
         } else {
@@ -115,7 +117,7 @@ impl FramePool {
         }
     }
 
-    /// As [`FramePool::take`] for a burst: appends `count` empty frames.
+    /// Appends `count` frames to `into`, each as from [`FramePool::take`].
     #[inline]
     pub fn take_burst(&mut self, bytes: usize, count: usize, into: &mut Vec<Frame>) {
         match self.small.len().checked_sub(count) {
@@ -127,7 +129,7 @@ impl FramePool {
         }
     }
 
-    /// As [`FramePool::give`] for a burst, which is empty then.
+    /// Returns the buffers of a burst to the pool, each as with [`FramePool::give`]. `frames` is empty afterwards.
     #[inline]
     pub fn give_burst(&mut self, frames: &mut Vec<Frame>) {
         let are_small = frames.iter().all(|frame| (SMALL..MAX_FRAME).contains(&frame.room()));
@@ -154,7 +156,7 @@ impl FramePool {
 }
 
 impl Default for FramePool {
-    /// Enough for a worker: 4096 small (9 MiB) and 128 large buffers (8 MiB) at most.
+    /// Creates a pool for a worker: at most 4096 small (9 MiB) and 128 large buffers (8 MiB).
     fn default() -> Self {
         FramePool::new(4096, 128)
     }

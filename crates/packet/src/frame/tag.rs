@@ -1,16 +1,19 @@
-//! Four bytes in and out behind the addresses: what pushing and popping tags comes to, in constant time and without calls.
+//! Inserts and removes four bytes after the addresses, for pushing and popping tags in constant time and without
+//! calls.
 use super::{FrameBody, MAX_FRAME, TooLong};
 
-/// Bytes of both Ethernet addresses, which move when something is put behind them.
+/// Length in bytes of both Ethernet addresses, which move when a tag is inserted after them.
 const ADDRESSES: usize = 12;
-/// Bytes of a tag: its type and content.
+/// Length of a tag in bytes: its type and content.
 const TAG: usize = 4;
 
 impl FrameBody {
-    /// Puts four bytes behind the addresses, as [`FrameBody::insert`] does; the frame has at least an Ethernet header.
+    /// Inserts four bytes after the addresses, like [`FrameBody::insert`]. The frame must have at least an Ethernet
+    /// header.
     ///
     /// # Errors
-    /// The frame stays as it was when it would exceed [`MAX_FRAME`].
+    ///
+    /// The frame would exceed [`MAX_FRAME`]; it is then unchanged.
     #[inline]
     pub fn push_tag(&mut self, tag: [u8; TAG]) -> Result<(), TooLong> {
         if self.start() < TAG || self.len() > MAX_FRAME - TAG {
@@ -30,7 +33,8 @@ impl FrameBody {
         Ok(())
     }
 
-    /// Takes the four bytes behind the addresses away, as [`FrameBody::remove`] does; nothing if they are not there.
+    /// Removes the four bytes after the addresses, like [`FrameBody::remove`]. Has no effect if the frame is too
+    /// short.
     #[inline]
     pub fn pop_tag(&mut self) {
         let start = self.start();

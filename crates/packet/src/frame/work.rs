@@ -1,54 +1,55 @@
-//! What the sender of a frame left to be done.
+//! Describes the work that the sender of a frame left undone.
 
-/// What the sender of a frame left to the transmitting port, as in `virtio_net_hdr` (virtio 1.2, 5.1.6): the port either
-/// hands it on or does it in software ([`crate::offload`]).
+/// Work that the sender of a frame left to the transmitting port, as in `virtio_net_hdr` (virtio 1.2, 5.1.6). The
+/// port passes it on or does it in software ([`crate::offload`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offload {
-    /// The transport checksum holds only the pseudo header's sum: the rest is still to be added.
+    /// Set if the transport checksum field holds only the sum of the pseudo header, and the rest must be added.
     pub checksum: Option<PartialChecksum>,
-    /// The frame is longer than the link's MTU and is to be cut into segments.
+    /// Set if the frame exceeds the link's MTU and must be cut into segments.
     pub segmentation: Option<Segmentation>,
 }
 
-/// A transport checksum that is still to be completed.
+/// Position of a transport checksum that must be completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartialChecksum {
-    /// Bytes from the frame's start to where summing starts (the transport header).
+    /// Offset in the frame at which the summed bytes start (the transport header).
     pub start: u16,
-    /// Bytes from `start` to the checksum field.
+    /// Offset of the checksum field from `start`.
     pub offset: u16,
 }
 
-/// A super-frame that is still to be cut.
+/// Parameters for cutting a super-frame into segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segmentation {
-    /// What is cut.
+    /// Protocols of the super-frame.
     pub kind: SegmentationKind,
-    /// Payload bytes of each segment but the last (the TCP maximum segment size).
+    /// Payload bytes of each segment except the last (the TCP maximum segment size).
     pub segment_bytes: u16,
-    /// Bytes of headers repeated in front of each segment, from the frame's start. A hint: parse, do not trust.
+    /// Length in bytes of the headers to repeat in each segment, from the frame's start. Only a hint; the headers
+    /// must be parsed.
     pub header_bytes: u16,
 }
 
-/// What a super-frame holds.
+/// Protocols of a super-frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SegmentationKind {
-    /// TCP over IPv4; `ecn` set when CWR may be set only in the first segment.
+    /// TCP over IPv4.
     Tcpv4 {
-        /// CWR is set in the first segment only (RFC 3168).
+        /// True if CWR is set in the first segment only (RFC 3168).
         ecn: bool,
     },
     /// TCP over IPv6.
     Tcpv6 {
-        /// CWR is set in the first segment only (RFC 3168).
+        /// True if CWR is set in the first segment only (RFC 3168).
         ecn: bool,
     },
-    /// UDP datagrams of equal length behind one header (`UDP_SEGMENT`), over IPv4 or IPv6.
+    /// UDP datagrams of equal length after one header (`UDP_SEGMENT`), over IPv4 or IPv6.
     Udp,
 }
 
 impl Segmentation {
-    /// Bytes of the headers that cutting a frame of `bytes` repeats.
+    /// Returns the total length in bytes of the headers that cutting a frame of `bytes` bytes adds.
     pub(super) fn repeated_bytes(self, bytes: u64) -> u64 {
         let header = u64::from(self.header_bytes);
         let payload = bytes.saturating_sub(header);
@@ -58,12 +59,13 @@ impl Segmentation {
 }
 
 impl Offload {
-    /// Whether nothing is left to be done.
+    /// Returns true if no work is left.
     pub fn is_none(&self) -> bool {
         *self == Offload::default()
     }
 
-    /// Moves the offsets at or behind `at` by `count`. Only headers are inserted and removed, so `count` is small.
+    /// Moves the offsets at or behind `at` by `count`. `count` is small, because only headers are inserted and
+    /// removed.
     pub(super) fn shift(&mut self, at: usize, count: usize, by: fn(u16, u16) -> u16) {
         let count = u16::try_from(count).unwrap_or(u16::MAX);
         if let Some(checksum) = &mut self.checksum
@@ -95,7 +97,7 @@ mod tests {
         };
         frame.offload.segmentation = Some(cut(1448, 54));
         assert_eq!(frame.wire_bytes(), 54 * 3 + 3000);
-        // Hints that are nonsense do no harm.
+        // Nonsensical hints do no harm.
         for (segment_bytes, header_bytes) in [(0, 0), (1448, u16::MAX), (u16::MAX, 54)] {
             frame.offload.segmentation = Some(cut(segment_bytes, header_bytes));
             assert_eq!(frame.wire_bytes(), 3054);
