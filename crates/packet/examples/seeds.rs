@@ -1,5 +1,5 @@
-//! Writes the seed corpus of the fuzz target `frame`: one frame of every shape, behind the sixteen bytes that choose what is done
-//! to it (fuzz/src/bin/frame.rs).
+//! Writes the seed corpus of the fuzz target `frame`: one frame of every kind, after the sixteen bytes that select
+//! the edits (fuzz/src/bin/frame.rs).
 //!
 //! `cargo run -p weir-packet --example seeds -- fuzz/seeds/frame`
 use weir_packet::craft::{Craft, TcpHeader};
@@ -35,8 +35,9 @@ fn main() -> std::io::Result<()> {
             ethernet().ether_type(0x88e7).payload(&[&[0, 0, 0, 203], ipv4().udp(1, 2).build().as_slice()].concat()),
         ),
     ];
-    // Edits: ipv4_dst and tcp_dst, push_mpls, copy_ttl_out; nothing left to the port. Then: ip_proto and udp_src, dec_nw_ttl,
-    // push_vlan; a TCP or UDP super-frame with segments of 16 bytes. Then: a service header and an Ethernet header, pushed and popped.
+    // First choice: edits ipv4_dst and tcp_dst, push_mpls, copy_ttl_out; no offload. Second: ip_proto and udp_src,
+    // dec_nw_ttl, push_vlan; a TCP or UDP super-frame with segments of 16 bytes. Third: pushes and pops a service
+    // header and an Ethernet header.
     let choices = [
         [12, 1, 2, 14, 3, 4, 130, 0, 0, 135, 0, 0, 0, 0, 0, 0],
         [10, 0, 17, 15, 5, 6, 138, 0, 0, 128, 0, 0, 3, 34, 16, 16],

@@ -1,7 +1,7 @@
-//! Doing in software what a frame's sender left to the port.
+//! Does in software the work that a frame's sender left to the port.
 //!
-//! What the sender states is not trusted: headers are found by parsing, and a statement that does not fit them condemns the
-//! frame. Jumbograms ("big TCP", more than 65535 bytes of IP) are not cut.
+//! The sender's statements are not trusted: headers are found by parsing, and a frame whose statements do not fit its
+//! headers is dropped. Jumbograms ("big TCP", more than 65535 bytes of IP) are not supported.
 mod segment;
 
 use crate::checksum::{Sum, sctp_checksum};
@@ -12,9 +12,11 @@ use crate::{Frame, FramePool};
 
 pub use segment::{MAX_SEGMENTS, WireSize};
 
-/// Completes a partial transport checksum and cuts a super-frame into segments, appending the finished frame(s) to `out`;
-/// buffers come from and go to `pool`. A frame with nothing left to do is appended as it is. A frame whose offload
-/// does not fit its headers (a hostile or damaged sender), or that would make more than [`MAX_SEGMENTS`], is dropped: `false`.
+/// Completes a partial transport checksum and cuts a super-frame into segments. Appends the finished frames to `out`;
+/// a frame without offload is appended unchanged. Buffers are taken from and returned to `pool`.
+///
+/// Returns false if the frame was dropped: its offload does not fit its headers (a hostile or damaged sender), or it
+/// would make more than [`MAX_SEGMENTS`].
 pub fn finish(mut frame: Frame, pool: &mut FramePool, out: &mut Vec<Frame>) -> bool {
     let done = match (frame.offload.segmentation, frame.offload.checksum) {
         (Some(segmentation), _) => {
@@ -35,8 +37,8 @@ pub fn finish(mut frame: Frame, pool: &mut FramePool, out: &mut Vec<Frame>) -> b
     done.is_some()
 }
 
-/// Completes the checksum of what begins at `partial.start`: SCTP's is a CRC, any other the Internet's, with the pseudo
-/// header's sum already in its field. Padding behind the IP packet does not count.
+/// Completes the checksum of the segment that starts at `partial.start`: a CRC for SCTP, otherwise the Internet
+/// checksum, whose field already holds the pseudo header's sum. Padding after the IP packet is not included.
 fn complete(frame: &mut Frame, partial: PartialChecksum) -> Option<()> {
     let (start, offset) = (usize::from(partial.start), usize::from(partial.offset));
     let datagram = Datagram::innermost(frame.bytes(), frame.packet_type());
@@ -56,7 +58,8 @@ fn complete(frame: &mut Frame, partial: PartialChecksum) -> Option<()> {
     Some(())
 }
 
-/// Zero in its other form: UDP takes the first one for "no checksum", and to the others both are the same.
+/// Returns zero in its other representation, 0xffff: in UDP, zero means "no checksum", and for other protocols both
+/// are equal.
 fn nonzero(checksum: u16) -> u16 {
     if checksum == 0 { 0xffff } else { checksum }
 }

@@ -1,4 +1,4 @@
-//! Cutting super-frames: TCP segmentation, and UDP datagrams of equal length (Linux's `UDP_SEGMENT`).
+//! Cuts super-frames: TCP segmentation, and UDP datagrams of equal length (Linux's `UDP_SEGMENT`).
 use super::nonzero;
 use crate::bytes::{read_u16, read_u32, write};
 use crate::checksum::Sum;
@@ -7,26 +7,27 @@ use crate::frame::{Offload, Segmentation, SegmentationKind};
 use crate::parse::{Network, Transport};
 use crate::{Frame, FramePool};
 
-/// Frames made from one at most: 64 KiB at Linux's smallest TCP segment size, 48 bytes, make 1366.
+/// Maximum number of segments of a super-frame. 64 KiB at Linux's smallest TCP segment size, 48 bytes, make 1366.
 pub const MAX_SEGMENTS: usize = 1400;
 
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
-/// How a super-frame is laid out.
+/// Layout of a super-frame.
 struct Super<'a> {
     frame: &'a [u8],
     datagram: Datagram,
     transport: Transport,
     transport_at: usize,
-    /// All headers, repeated in each segment.
+    /// Length in bytes of all headers, which each segment repeats.
     headers: usize,
-    /// Whether the sender wants a transport checksum.
+    /// True if segments get a transport checksum.
     checksummed: bool,
 }
 
-/// Cuts `frame` and appends the segments to `out`; nothing is appended if it does not fit what it is stated to be.
+/// Cuts `frame` and appends the segments to `out`. Returns `None` and appends nothing if the frame does not fit
+/// `stated`.
 pub(super) fn cut(frame: &Frame, stated: Segmentation, pool: &mut FramePool, out: &mut Vec<Frame>) -> Option<()> {
     let whole = Super::of(frame, stated.kind)?;
     let payload = frame.bytes().get(whole.headers..whole.datagram.end)?;
@@ -36,7 +37,7 @@ pub(super) fn cut(frame: &Frame, stated: Segmentation, pool: &mut FramePool, out
     }
     let first = out.len();
     let mut offset = 0;
-    // A frame without payload is one segment without payload.
+    // A frame without payload makes one segment without payload.
     loop {
         let bytes = segment_bytes.min(payload.len() - offset);
         let last = offset + bytes == payload.len();
@@ -59,17 +60,17 @@ pub(super) fn cut(frame: &Frame, stated: Segmentation, pool: &mut FramePool, out
     }
 }
 
-/// The frames that [`super::finish`] makes of one: how many, and their bytes together.
+/// Number and total length of the frames that [`super::finish`] makes of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WireSize {
     /// Number of frames.
     pub packets: u32,
-    /// Their lengths together, without frame check sequences.
+    /// Total length of the frames in bytes, without frame check sequences.
     pub bytes: u64,
 }
 
 impl WireSize {
-    /// Of a frame. One that cannot be cut as its sender states counts as it is.
+    /// Computes the size for a frame. A frame that cannot be cut as stated counts as one frame.
     #[inline]
     pub fn of(frame: &Frame) -> WireSize {
         match frame.offload.segmentation {
@@ -89,11 +90,11 @@ impl WireSize {
     }
 }
 
-/// Which segment one is.
+/// Position of a segment in its super-frame.
 #[derive(Clone, Copy)]
 struct Place {
     index: usize,
-    /// Payload bytes before it.
+    /// Number of payload bytes before the segment.
     offset: usize,
     last: bool,
 }
@@ -118,7 +119,7 @@ impl<'a> Super<'a> {
         fits.then_some(Super { frame, datagram, transport, transport_at, headers, checksummed: has_checksum })
     }
 
-    /// Writes what differs from segment to segment, then checksums.
+    /// Writes the header fields that differ between segments, then the checksums.
     fn fix_headers(&self, segment: &mut [u8], place: Place) -> Option<()> {
         self.fix_network(segment, place)?;
         match self.transport {
@@ -128,13 +129,13 @@ impl<'a> Super<'a> {
         self.fix_checksum(segment)
     }
 
-    /// The 16-bit length of all behind `from`, at `at`.
+    /// Writes the length of the segment after offset `from` into the 16 bits at `at`.
     fn write_length(&self, segment: &mut [u8], at: usize, from: usize) -> Option<()> {
         let length = u16::try_from(segment.len() - from).ok()?;
         write(segment, at, &length.to_be_bytes()).then_some(())
     }
 
-    /// The length; in IPv4 also an identification one up from the segment before, and the checksum.
+    /// Writes the IP length; in IPv4 also the identification, incremented for each segment, and the header checksum.
     fn fix_network(&self, segment: &mut [u8], place: Place) -> Option<()> {
         let at = self.datagram.network_at;
         if self.datagram.network == Network::Ipv6 {
@@ -149,7 +150,8 @@ impl<'a> Super<'a> {
         write(segment, at + 10, &checksum.to_be_bytes()).then_some(())
     }
 
-    /// The sequence number; FIN and PSH only in the last segment, CWR only in the first (RFC 3168, 6.1.2), as Linux does.
+    /// Writes the sequence number. As in Linux, FIN and PSH are only set in the last segment, CWR only in the first
+    /// (RFC 3168, 6.1.2).
     fn fix_tcp(&self, segment: &mut [u8], place: Place) -> Option<()> {
         let at = self.transport_at;
         let sequence = read_u32(self.frame, at + 4)?.wrapping_add(u32::try_from(place.offset).ok()?);

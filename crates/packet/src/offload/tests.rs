@@ -37,7 +37,7 @@ fn parsed(frame: &Frame) -> Parsed {
     parse(frame.bytes(), PortNo(1)).unwrap()
 }
 
-/// Undoes the transport checksum, as a sender does that leaves it to the port.
+/// Replaces the transport checksum by a partial one, like a sender that leaves it to the port.
 fn left_to_port(craft: &Craft) -> Frame {
     let mut frame = craft.frame();
     let datagram = Datagram::innermost(frame.bytes(), frame.packet_type()).unwrap();
@@ -209,14 +209,14 @@ proptest! {
         let mut frame = left_to_port(&craft.payload(&payload));
         frame.offload.segmentation = Some(Segmentation { kind, segment_bytes, header_bytes: 0 });
         let layers = parsed(&frame).layers;
-        // Headers pushed on the way do not hide the packet from the port.
+        // Headers pushed on the way must not hide the packet from the port.
         match pushed {
             0 => { push_vlan(&mut frame, &layers, 0x88a8).unwrap(); }
             1 => { push_mpls(&mut frame, &layers, 0x8847).unwrap(); }
             2 => { push_pbb(&mut frame, &layers, 0x88e7).unwrap(); }
             3 => { encap_nsh(&mut frame, 1, [].into_iter()).unwrap(); }
             4 => {
-                // Not behind a VLAN tag.
+                // Fails for frames with a VLAN tag.
                 let _ = decap(&mut frame, &layers, PacketType::NEXT_PROTOCOL);
                 encap_nsh(&mut frame, 2, [].into_iter()).unwrap();
                 encap_ethernet(&mut frame).unwrap();

@@ -1,17 +1,20 @@
-//! The one shape that most packets have: Ethernet, at most one VLAN tag, IPv4 without options or fragments, TCP or UDP. It is
-//! recognised at once and read at fixed places; everything else goes the general way.
+//! Parses the most frequent shape of packets: Ethernet, at most one VLAN tag, IPv4 without options or fragments, TCP
+//! or UDP. The shape is recognised with a few comparisons, and fields are read at fixed offsets. All other packets
+//! use the general parser.
 use super::{Layers, Network, Parsed, Transport, position};
 use crate::bytes::read;
 use crate::field::{VLAN_PRESENT, eth_type, ip_proto};
 use crate::{FrameBody, PortNo};
 use weir_memory::Wide;
 
-/// Bytes of an IPv4 header without options.
+/// Length in bytes of an IPv4 header without options.
 const IPV4_BYTES: usize = 20;
 
-/// Parses a frame of which nothing is known but its bytes ([`FrameBody::is_plain`]) if it has the common shape; whether it has.
-/// What [`super::parse_frame`] finds is then in `parsed`, if that was blank before, or holds what this function wrote there for
-/// another frame: it writes only words 0 to 7 and 16, and the layers. Otherwise these are undefined.
+/// Parses a plain frame ([`FrameBody::is_plain`]) if it has the common shape; returns true if it has.
+///
+/// `parsed` then equals the result of [`super::parse_frame`], provided that it was blank before or was only written
+/// by this function: the function writes only words 0 to 7 and 16 of the key, and the layers. If the function returns
+/// false, these are undefined.
 #[inline(always)]
 pub fn parse_common<W: Wide>(wide: W, frame: &FrameBody, in_port: PortNo, parsed: &mut Parsed) -> bool {
     let Some(head) = frame.head() else { return false };
@@ -24,7 +27,7 @@ pub fn parse_common<W: Wide>(wide: W, frame: &FrameBody, in_port: PortNo, parsed
     }
 }
 
-/// Goes on with an IPv4 header that would lie at `AT`, behind a tag or none.
+/// Parses the IPv4 header at offset `AT`, which depends on the presence of a tag.
 #[inline(always)]
 fn network<const AT: usize, W: Wide>(
     wide: W,
@@ -37,7 +40,7 @@ fn network<const AT: usize, W: Wide>(
     let number = |offset: usize| u16::from_be_bytes([at(offset), at(offset + 1)]);
     let end = len.min(AT + usize::from(number(2)));
     let transport_at = AT + IPV4_BYTES;
-    // Version 4 and five words of header; neither more fragments nor an offset.
+    // Version 4, a header of five words, and neither more fragments nor a fragment offset.
     if at(0) != 0x45 || number(6) & 0x3fff != 0 {
         return false;
     }
@@ -70,7 +73,7 @@ fn network<const AT: usize, W: Wide>(
     true
 }
 
-/// The first eight words of a key but for the port, the presence of a tag and TCP's flags.
+/// Returns the first eight words of a key, except for the port, the presence of a tag and the TCP flags.
 #[inline(always)]
 fn words_of<const AT: usize>(head: &[u8; 64]) -> [u64; 8] {
     let eight = |at: usize| u64::from_be_bytes(read(head, at).unwrap_or_default());
@@ -88,10 +91,10 @@ fn words_of<const AT: usize>(head: &[u8; 64]) -> [u64; 8] {
     ]
 }
 
-/// No byte of the frame.
+/// Marks a byte of a word that is not in the frame.
 const NONE: u8 = 0xff;
 
-/// Where in the frame each byte of these words lies, lowest first: [`words_of`] as a table.
+/// Returns the offset in the frame of each byte of the words that [`words_of`] returns, lowest byte first.
 const fn places<const AT: usize>() -> [u8; 64] {
     let mut places = [NONE; 64];
     #[expect(clippy::cast_possible_truncation, reason = "places in 64 bytes")]
@@ -100,13 +103,13 @@ const fn places<const AT: usize>() -> [u8; 64] {
     }
     let mut byte = 0;
     while byte < 8 {
-        // Words begin with their highest byte in the frame, with their lowest in memory.
+        // The highest byte of a word comes first in the frame, the lowest first in memory.
         let back = 7 - byte;
         if back < 6 {
             put(&mut places, byte, back);
             put(&mut places, 8 + byte, 6 + back);
         } else {
-            // The last type, which is behind the tag if there is one; the tag.
+            // The last type field, which follows the tag if there is one, and the tag.
             put(&mut places, byte, AT - 2 + back - 6);
             if AT != 14 {
                 put(&mut places, 8 + byte, 14 + back - 6);
@@ -123,7 +126,7 @@ const fn places<const AT: usize>() -> [u8; 64] {
     places
 }
 
-/// A bit for each place that is one.
+/// Returns a bit for each byte that is in the frame.
 const fn kept(places: &[u8; 64]) -> u64 {
     let (mut kept, mut at) = (0, 0);
     while at < 64 {

@@ -1,41 +1,43 @@
-//! Shapes that are frequent beside the most common one ([`super::common`]): behind at most one VLAN tag an MPLS label stack, IPv6
-//! without extension headers and with TCP, UDP or ICMPv6, or ICMP over IPv4. Read at fixed places, too; not for the loop over all
-//! packets of a burst, but for those that its parser leaves over.
+//! Parses frequent shapes other than the most common one ([`super::common`]): after at most one VLAN tag, an MPLS
+//! label stack, IPv6 without extension headers with TCP, UDP or ICMPv6, or ICMP over IPv4. Fields are read at fixed
+//! offsets, too. This parser is not for the loop over all packets of a burst, but for the packets that the common
+//! parser does not take.
 use super::{Layers, Network, Parsed, Transport, position};
 use crate::bytes::read;
 use crate::field::{VLAN_PRESENT, eth_type, ip_proto};
 use crate::{FrameBody, PortNo};
 
-/// Bytes of an IPv4 header without options, and of IPv6's own header.
+/// Length in bytes of an IPv4 header without options; the next constant is that of the IPv6 header.
 const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
-/// ICMPv6 types from here to [`LAST_ND`] are neighbour discovery's, some of which have more fields.
+/// First ICMPv6 type of neighbour discovery, up to [`LAST_ND`]. Some of these messages have further fields.
 const FIRST_ND: u8 = 133;
 const LAST_ND: u8 = 137;
 
-/// Which words of a key a parser wrote.
+/// Words of a key that a parser wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
-    /// 0 to 7 and 16.
+    /// Words 0 to 7 and 16.
     Ordinary,
-    /// The same, and the IPv6 addresses in 8 to 11.
+    /// Words 0 to 7 and 16, and the IPv6 addresses in words 8 to 11.
     WithIpv6,
 }
 
-/// What lies in front of the network header.
+/// The headers before the network header.
 struct Link<'a> {
     head: &'a [u8; 64],
     frame: &'a FrameBody,
     in_port: PortNo,
     eth_type: u16,
-    /// The tag as word 1 has it.
+    /// VLAN tag as in word 1.
     vlan: u16,
-    /// Where the header behind it begins: 14 or 18.
+    /// Offset of the next header: 14 or 18.
     at: usize,
 }
 
-/// Parses a frame of which nothing is known but its bytes ([`FrameBody::is_plain`]) if it has one of these shapes; what was written
-/// then. As with [`super::parse_common`], the other words of `parsed` are to be zero but for what is not in a frame.
+/// Parses a plain frame ([`FrameBody::is_plain`]) if it has one of the frequent shapes. Returns the words written, or
+/// `None` for other shapes. As for [`super::parse_common`], the other words of `parsed` must be zero, except for
+/// fields that are not in a frame.
 pub fn parse_frequent(frame: &FrameBody, in_port: PortNo, parsed: &mut Parsed) -> Option<Written> {
     let head = frame.head()?;
     let number = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
@@ -54,12 +56,12 @@ pub fn parse_frequent(frame: &FrameBody, in_port: PortNo, parsed: &mut Parsed) -
 }
 
 impl Link<'_> {
-    /// The bytes at an offset within the head.
+    /// Returns `N` bytes at offset `at`, which must be within the first 64 bytes of the frame; zeros otherwise.
     fn read<const N: usize>(&self, at: usize) -> [u8; N] {
         read(self.head, at).unwrap_or([0; N])
     }
 
-    /// Where a packet that states its length ends.
+    /// Returns the end of a packet with the stated length, at most the end of the frame.
     fn end(&self, length: usize) -> usize {
         self.frame.len().min(self.at + length)
     }
@@ -78,7 +80,7 @@ impl Link<'_> {
         let [version, tos, high, low, _, _, f, g, _, proto] = self.read(self.at);
         let transport_at = self.at + IPV4_BYTES;
         let has_type = self.end(usize::from(u16::from_be_bytes([high, low]))) >= transport_at + 4;
-        // Five words of header; neither more fragments nor an offset.
+        // A header of five words, and neither more fragments nor a fragment offset.
         let is_whole = version == 0x45 && f & 0x3f == 0 && g == 0 && has_type;
         if !is_whole || proto != ip_proto::ICMP {
             return None;
@@ -131,7 +133,7 @@ impl Link<'_> {
         Some(Written::WithIpv6)
     }
 
-    /// Ports as word 3 has them.
+    /// Returns the ports as in word 3.
     fn ports(&self, at: usize) -> u64 {
         u64::from(u32::from_be_bytes(self.read(at))) << 32
     }

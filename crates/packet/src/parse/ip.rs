@@ -1,16 +1,16 @@
-//! IPv4 and IPv6 headers, with IPv6's chain of extension headers.
+//! Parses IPv4 and IPv6 headers, including IPv6's chain of extension headers.
 use super::{Network, Parsed, position, transport};
 use crate::Field;
 use crate::bytes::{read, read_u16};
 use crate::field::{ip_frag, ip_proto, ipv6_exthdr};
 
-/// Extension headers followed; a longer chain is treated as malformed.
+/// Maximum number of extension headers; a longer chain counts as malformed.
 const MAX_EXTENSION_HEADERS: usize = 16;
 
-/// IPv6's own header.
+/// Length in bytes of the IPv6 header.
 const IPV6_BYTES: usize = 40;
 
-/// Where [`Field::IpFrag`] lies in word 3.
+/// Shift of [`Field::IpFrag`] in word 3.
 const FRAG_SHIFT: u32 = Field::IpFrag.place().shift;
 
 #[inline]
@@ -27,7 +27,7 @@ pub(crate) fn ipv4(frame: &[u8], at: usize, parsed: &mut Parsed) {
     }
 }
 
-/// The fixed part of a well-formed IPv4 header, and where the packet ends in the frame.
+/// Returns the fixed part of a well-formed IPv4 header, and the packet's end in the frame.
 #[inline]
 pub(crate) fn ipv4_header(frame: &[u8], at: usize) -> Option<([u8; 20], usize)> {
     let header: [u8; 20] = read(frame, at)?;
@@ -38,7 +38,8 @@ pub(crate) fn ipv4_header(frame: &[u8], at: usize) -> Option<([u8; 20], usize)> 
     (well_formed && at + header_bytes <= end).then_some((header, end))
 }
 
-/// [`Field::IpFrag`]'s bits for a fragment field: any bit of it makes a fragment, an offset a later one.
+/// Returns the bits of [`Field::IpFrag`] for a fragment field: any bit set means a fragment, a nonzero offset a later
+/// one.
 fn frag_bits(fragment: u16, offset_mask: u16) -> u64 {
     match fragment {
         0 => 0,
@@ -66,7 +67,7 @@ pub(crate) fn ipv6(frame: &[u8], at: usize, parsed: &mut Parsed) {
     }
 }
 
-/// A well-formed IPv6 header, and where the packet ends in the frame.
+/// Returns a well-formed IPv6 header, and the packet's end in the frame.
 #[inline]
 pub(crate) fn ipv6_header(frame: &[u8], at: usize) -> Option<([u8; IPV6_BYTES], usize)> {
     let header: [u8; IPV6_BYTES] = read(frame, at)?;
@@ -74,26 +75,27 @@ pub(crate) fn ipv6_header(frame: &[u8], at: usize) -> Option<([u8; IPV6_BYTES], 
     (header[0] >> 4 == 6).then(|| (header, frame.len().min(at + IPV6_BYTES + payload)))
 }
 
-/// What IPv6's extension headers say.
+/// Content of IPv6's extension headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Chain {
-    /// What follows them. For a later fragment 44, as Open vSwitch has it: the fragment header names only the first header
-    /// of the original packet, which need not be the transport.
+    /// Protocol number after the extension headers. For a later fragment 44, as in Open vSwitch: the fragment header
+    /// names only the first header of the original packet, which need not be the transport header.
     pub(crate) proto: u8,
-    /// Where the byte lies that names `proto`.
+    /// Offset of the byte that holds `proto`.
     pub(crate) proto_at: usize,
-    /// Where they end.
+    /// Offset of the end of the extension headers.
     pub(crate) end: usize,
-    /// [`ipv6_exthdr`] bits.
+    /// Headers present, [`ipv6_exthdr`] bits.
     pub(crate) exthdr: u64,
-    /// [`ip_frag`] bits.
+    /// Fragment bits, [`ip_frag`].
     pub(crate) frag: u64,
-    /// Where a routing header with segments left lies: the packet's last destination is not yet in the IPv6 header.
+    /// Offset of a routing header with segments left. In this case, the IPv6 header does not hold the packet's last
+    /// destination.
     pub(crate) routing: Option<usize>,
 }
 
-/// Follows the extension headers of the IPv6 header at `at`; nothing if one is cut short or there are more than
-/// [`MAX_EXTENSION_HEADERS`].
+/// Reads the extension headers of the IPv6 header at offset `at`. Returns `None` if one is truncated or there are
+/// more than [`MAX_EXTENSION_HEADERS`].
 #[inline]
 pub(crate) fn extension_headers(packet: &[u8], at: usize) -> Option<Chain> {
     let proto = *packet.get(at + 6)?;
@@ -128,7 +130,7 @@ pub(crate) fn extension_headers(packet: &[u8], at: usize) -> Option<Chain> {
     extension_bit(chain.proto).is_none().then_some(chain)
 }
 
-/// The [`ipv6_exthdr`] bit of an extension header; none for what ends the chain.
+/// Returns the [`ipv6_exthdr`] bit of an extension header; `None` for a header that ends the chain.
 #[inline]
 fn extension_bit(proto: u8) -> Option<u64> {
     Some(match proto {
@@ -143,7 +145,7 @@ fn extension_bit(proto: u8) -> Option<u64> {
     })
 }
 
-/// Tells whether extension headers come in the order, and as often, as RFC 8200 recommends (4.1): hop-by-hop, destination
+/// Checks whether extension headers have the order and number that RFC 8200 recommends (4.1): hop-by-hop, destination
 /// options, routing, fragment, authentication, encapsulation, destination options again.
 #[derive(Default)]
 struct Order {
@@ -155,7 +157,7 @@ struct Order {
 impl Order {
     const LAST: u8 = 7;
 
-    /// The bits to set for a header of bit `bit`: its own, and those of what is unexpected about it.
+    /// Returns the bits to set for a header with bit `bit`: its own, and those for an unexpected repetition or order.
     fn see(&mut self, bit: u64) -> u64 {
         let (rank, repeated) = match bit {
             ipv6_exthdr::HOP => (1, self.seen & bit != 0),

@@ -1,7 +1,8 @@
-//! From bytes to a flow key.
+//! Parses frames to flow keys.
 //!
-//! One pass, outside in: link ([`parse()`]), `ip`, `transport`. Each step reads a header whole or not at all, writes its
-//! fields into the key's words and hands on to the next; nothing is written twice and absent fields stay zero.
+//! One pass from the outside in: link header ([`parse()`]), `ip`, `transport`. Each step reads a whole header or
+//! nothing, writes its fields into the key's words, and calls the next step. No word is written twice, and absent
+//! fields stay zero.
 pub(crate) mod common;
 pub(crate) mod frequent;
 pub(crate) mod ip;
@@ -14,47 +15,51 @@ use crate::{Field, FlowKey, Frame, PacketType, PortNo, nsh};
 pub use common::parse_common;
 pub use frequent::{Written, parse_frequent};
 
-/// VLAN tags looked behind; with more, `eth_type` is the next tag's TPID and parsing ends there.
+/// Maximum number of VLAN tags to parse. For a frame with more, `eth_type` is the next tag's TPID, and parsing ends
+/// there.
 pub const MAX_VLAN_TAGS: u8 = 8;
 
-/// Smallest number that is a type and not, as in IEEE 802.3, a length.
+/// Smallest value of a type field; below, the field is a length as in IEEE 802.3.
 pub(crate) const MIN_ETH_TYPE: u16 = 0x0600;
 
-/// A packet's flow key, and where its headers lie. It begins a cache line, so that what [`parse_common`] writes at once is one line.
+/// Flow key of a packet, and the offsets of its headers. Aligned to a cache line, so that [`parse_common`] writes
+/// whole lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(align(64))]
 pub struct Parsed {
-    /// What tables match on. `metadata` and `tunnel_id` are zero, `in_port` and `in_phy_port` the port given.
+    /// Fields that tables match on. `metadata` and `tunnel_id` are zero; `in_port` and `in_phy_port` are the given
+    /// port.
     pub key: FlowKey,
-    /// Where its headers lie.
+    /// Offsets of the headers.
     pub layers: Layers,
 }
 
-/// Where the headers of a packet lie, in bytes from the frame's start; what is absent or cut short has no offset.
+/// Offsets of a packet's headers, in bytes from the frame's start. Headers that are absent or truncated have no
+/// offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Layers {
-    /// Number of VLAN tags (0x8100, 0x88a8) behind the addresses, at most [`MAX_VLAN_TAGS`].
+    /// Number of VLAN tags (0x8100, 0x88a8) after the addresses, at most [`MAX_VLAN_TAGS`].
     pub vlan_tags: u8,
-    /// Where the first MPLS label stack entry lies.
+    /// Offset of the first MPLS label stack entry.
     pub mpls: Option<u16>,
-    /// Where the IPv4, IPv6, ARP or network service header lies, and which it is. Absent behind MPLS.
+    /// Kind and offset of the IPv4, IPv6, ARP or network service header. Absent behind MPLS.
     pub network: Option<(Network, u16)>,
-    /// Where the transport header lies, and which it is. Absent in later fragments.
+    /// Kind and offset of the transport header. Absent in later fragments.
     pub transport: Option<(Transport, u16)>,
 }
 
-/// A network header.
+/// Kind of a network header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named by their RFCs")]
 pub enum Network {
     Ipv4,
     Ipv6,
     Arp,
-    /// A network service header; what it carries is not looked at.
+    /// Network service header; the packet it carries is not parsed.
     Nsh,
 }
 
-/// A transport header.
+/// Kind of a transport header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named by their RFCs")]
 pub enum Transport {
@@ -65,18 +70,20 @@ pub enum Transport {
     Icmpv6,
 }
 
-/// A frame too short to hold an Ethernet header.
+/// Error: the frame is too short for an Ethernet header. Holds the frame's length in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("frame of {0} bytes is shorter than an Ethernet header (14 bytes)")]
 pub struct TooShort(pub usize);
 
-/// Parses a frame once. A header that is cut short or malformed ends parsing: fields from there on are absent (zero), as in
-/// any switch that must forward what it does not understand.
+/// Parses a frame. A header that is truncated or malformed ends parsing: its fields and all later ones are absent
+/// (zero), because a switch must also forward frames that it does not understand.
 ///
-/// Behind MPLS, PBB and network service headers nothing is looked at (OpenFlow 1.3.5, 7.2.3.8: their `eth_type` is the one matched on). Bytes behind
-/// the length that an IP header states are padding; a length beyond the frame's end counts as far as there are bytes.
+/// Nothing behind MPLS, PBB and network service headers is parsed: their `eth_type` is the one to match on (OpenFlow
+/// 1.3.5, 7.2.3.8). Bytes beyond the length in an IP header are padding. A length beyond the frame's end is cut to
+/// it.
 ///
 /// # Errors
+///
 /// [`TooShort`] if there is no whole Ethernet header.
 #[inline]
 pub fn parse(frame: &[u8], in_port: PortNo) -> Result<Parsed, TooShort> {
@@ -85,11 +92,12 @@ pub fn parse(frame: &[u8], in_port: PortNo) -> Result<Parsed, TooShort> {
     Ok(parsed)
 }
 
-/// As [`parse`], into a place that is used again: what is there is small, but moving it stalls the processor for longer than
-/// most of parsing takes, since its words were only just written.
+/// Parses a frame like [`parse`], into a variable that is reused. Moving the small result would stall the processor
+/// for longer than most of parsing takes, because its words were just written.
 ///
 /// # Errors
-/// [`TooShort`] if there is no whole Ethernet header; `parsed` is as it was.
+///
+/// [`TooShort`] if there is no whole Ethernet header; `parsed` is then unchanged.
 #[inline]
 pub fn parse_into(frame: &[u8], in_port: PortNo, parsed: &mut Parsed) -> Result<(), TooShort> {
     let header: [u8; 14] = read(frame, 0).ok_or(TooShort(frame.len()))?;
@@ -110,24 +118,26 @@ pub fn parse_into(frame: &[u8], in_port: PortNo, parsed: &mut Parsed) -> Result<
     Ok(())
 }
 
-/// Parses a frame with what is known of it beside its bytes: packets without Ethernet header, tunnels.
+/// Parses a frame including its properties that are not in the bytes: packets without Ethernet header, tunnels.
 ///
 /// # Errors
-/// [`TooShort`] if it should begin with an Ethernet header and that is not whole; `parsed` is as it was.
+///
+/// [`TooShort`] if the packet's type is Ethernet and the Ethernet header is not whole; `parsed` is then unchanged.
 #[inline]
 pub fn parse_frame(frame: &Frame, in_port: PortNo, parsed: &mut Parsed) -> Result<(), TooShort> {
     if frame.is_plain() { parse_into(frame.bytes(), in_port, parsed) } else { parse_special(frame, in_port, parsed) }
 }
 
 impl Parsed {
-    /// Of a packet that has nothing.
+    /// Result for a packet without any field.
     pub const EMPTY: Parsed =
         Parsed { key: FlowKey::EMPTY, layers: Layers { vlan_tags: 0, mpls: None, network: None, transport: None } };
 
-    /// As [`parse_frame`], into a new place.
+    /// Parses a frame like [`parse_frame`], and returns the result.
     ///
     /// # Errors
-    /// [`TooShort`] as there.
+    ///
+    /// [`TooShort`] if the packet's type is Ethernet and the Ethernet header is not whole.
     pub fn of(frame: &Frame, in_port: PortNo) -> Result<Parsed, TooShort> {
         let mut parsed = Parsed::default();
         parse_frame(frame, in_port, &mut parsed).map(|()| parsed)
@@ -150,7 +160,8 @@ fn parse_special(frame: &Frame, in_port: PortNo, parsed: &mut Parsed) -> Result<
     Ok(())
 }
 
-/// Parses a packet that begins with what `kind` says; the port is not known. Nothing if that is a frame too short to be one.
+/// Parses a packet whose first header is of type `kind`, without input port. Returns `None` for an Ethernet frame
+/// without whole Ethernet header.
 pub fn parse_as(packet: &[u8], kind: PacketType) -> Option<Parsed> {
     match kind.eth_type() {
         None => parse(packet, PortNo::ANY).ok(),
@@ -158,7 +169,8 @@ pub fn parse_as(packet: &[u8], kind: PacketType) -> Option<Parsed> {
     }
 }
 
-/// Parses what `eth_type` names; the packet type tells so, and [`Field::EthType`] is absent as the other Ethernet fields are.
+/// Parses a packet that starts with the header of `eth_type`. The packet type holds this number; [`Field::EthType`]
+/// is absent like the other Ethernet fields.
 fn without_ethernet(packet: &[u8], eth_type: u16) -> Parsed {
     let mut parsed = Parsed::default();
     parsed.key.set(Field::PacketType, PacketType::of_eth_type(eth_type).to_bits().into());
@@ -166,15 +178,15 @@ fn without_ethernet(packet: &[u8], eth_type: u16) -> Parsed {
     parsed
 }
 
-/// What the link header says.
+/// Content of the link header.
 struct Link {
     eth_type: u16,
-    /// The outermost tag as word 1 has it: priority, [`VLAN_PRESENT`], id; zero without.
+    /// Outermost tag as in word 1: priority, [`VLAN_PRESENT`], id; zero without a tag.
     vlan: u16,
-    /// The type of a tag behind the outermost one; zero without.
+    /// Type of the tag after the outermost one; zero without a second tag.
     second_tag: u16,
     tags: u8,
-    /// Where what `eth_type` names begins.
+    /// Offset of the header that `eth_type` names.
     end: usize,
 }
 
@@ -199,13 +211,14 @@ fn link(frame: &[u8], outer_type: u16) -> Link {
     link
 }
 
-/// Whether `eth_type` announces a VLAN tag.
+/// Returns true if `eth_type` is that of a VLAN tag.
 #[inline]
 pub(crate) fn is_vlan(eth_type: u16) -> bool {
     eth_type == eth_type::VLAN || eth_type == eth_type::QINQ
 }
 
-/// The type and the end of an IEEE 802.2 header at `at`: a SNAP header of organisation 0 names an EtherType (RFC 1042).
+/// Returns the type and the end of an IEEE 802.2 header at offset `at`. A SNAP header of organisation 0 holds an
+/// EtherType (RFC 1042).
 fn llc(frame: &[u8], at: usize) -> (u16, usize) {
     match read(frame, at) {
         Some([0xaa, 0xaa, 0x03, 0, 0, 0, high, low]) if high >= 6 => (u16::from_be_bytes([high, low]), at + 8),
@@ -213,7 +226,7 @@ fn llc(frame: &[u8], at: usize) -> (u16, usize) {
     }
 }
 
-/// Reads what lies at `at` and is named by `eth_type`.
+/// Parses the header at offset `at` that `eth_type` names.
 #[inline]
 pub(crate) fn behind_link(frame: &[u8], at: usize, eth_type: u16, parsed: &mut Parsed) {
     match eth_type {
@@ -227,7 +240,7 @@ pub(crate) fn behind_link(frame: &[u8], at: usize, eth_type: u16, parsed: &mut P
     }
 }
 
-/// ARP for IPv4 over Ethernet (RFC 826); other kinds have no fields.
+/// Parses ARP for IPv4 over Ethernet (RFC 826); other kinds have no fields.
 fn arp(frame: &[u8], at: usize, parsed: &mut Parsed) {
     let Some(packet) = read::<28>(frame, at) else { return };
     let (Some([0, 1, 8, 0, 6, 4]), Some(operation)) = (read(&packet, 0), read_u16(&packet, 6)) else { return };
@@ -240,22 +253,22 @@ fn arp(frame: &[u8], at: usize, parsed: &mut Parsed) {
     parsed.key.set(Field::ArpTpa, number(24, 4));
 }
 
-/// The outermost label stack entry (RFC 3032): label 20, traffic class 3, bottom of stack 1, TTL 8.
+/// Parses the outermost label stack entry (RFC 3032): label 20, traffic class 3, bottom of stack 1, TTL 8.
 fn mpls(frame: &[u8], at: usize, parsed: &mut Parsed) {
     let Some([a, b, c, _ttl]) = read(frame, at) else { return };
     parsed.layers.mpls = Some(position(at));
     parsed.key.words[7] = u64::from_be_bytes([a, b, c, 0, 0, 0, 0, 0]);
 }
 
-/// The I-TAG (IEEE 802.1Q, 9.7): priority 3, drop eligible 1, use customer addresses 1, reserved 3, service id 24; then
-/// the customer's addresses.
+/// Parses the I-TAG (IEEE 802.1Q, 9.7): priority 3, drop eligible 1, use customer addresses 1, reserved 3, service id
+/// 24, followed by the customer's addresses.
 fn pbb(frame: &[u8], at: usize, parsed: &mut Parsed) {
     let Some(header) = read::<16>(frame, at) else { return };
     parsed.key.set(Field::PbbIsid, u32::from_be_bytes([0, header[1], header[2], header[3]]).into());
     parsed.key.set(Field::PbbUca, (header[0] >> 3 & 1).into());
 }
 
-/// A network service header; one that is malformed has no fields.
+/// Parses a network service header; a malformed one has no fields.
 fn nsh(frame: &[u8], at: usize, parsed: &mut Parsed) {
     let Some(header) = frame.get(at..).and_then(nsh::Header::parse) else { return };
     parsed.layers.network = Some((Network::Nsh, position(at)));
@@ -265,7 +278,8 @@ fn nsh(frame: &[u8], at: usize, parsed: &mut Parsed) {
     parsed.key.words[27] = second;
 }
 
-/// An offset as [`Layers`] keeps it. Every chain of headers is bounded well below 64 KiB, whatever the frame's length.
+/// Returns an offset as [`Layers`] stores it. Every chain of headers is far shorter than 64 KiB, whatever the frame's
+/// length.
 #[inline]
 pub(crate) fn position(at: usize) -> u16 {
     u16::try_from(at).unwrap_or(u16::MAX)

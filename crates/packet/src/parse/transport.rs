@@ -1,17 +1,17 @@
-//! Transport headers and neighbour discovery.
+//! Parses transport headers and neighbour discovery.
 use super::{Network, Parsed, Transport, position};
 use crate::Field;
 use crate::bytes::read;
 use crate::field::ip_proto;
 
-/// Neighbour discovery options looked at; those behind are ignored.
+/// Maximum number of neighbour discovery options to parse; further ones are ignored.
 const MAX_ND_OPTIONS: usize = 16;
 
 /// ICMPv6 types with a target address (RFC 4861, 4.3 and 4.4).
 const NEIGHBOUR_SOLICITATION: u8 = 135;
 const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
 
-/// Reads the header of protocol `proto` at `at`; `packet` ends where IP says so.
+/// Parses the header of protocol `proto` at offset `at`. `packet` ends where the IP packet ends.
 #[inline]
 pub(crate) fn transport(packet: &[u8], at: usize, network: Network, proto: u8, parsed: &mut Parsed) {
     let (kind, bits) = match (proto, network) {
@@ -30,28 +30,29 @@ pub(crate) fn transport(packet: &[u8], at: usize, network: Network, proto: u8, p
     }
 }
 
-/// Ports, from a header of at least `N` bytes, as word 3 has them.
+/// Returns the ports as in word 3, if the header has at least `N` bytes.
 #[inline]
 fn ports<const N: usize>(packet: &[u8], at: usize) -> Option<u64> {
     let header: [u8; N] = read(packet, at)?;
     Some(u64::from(u32::from_be_bytes([header[0], header[1], header[2], header[3]])) << 32)
 }
 
-/// Ports and the twelve bits behind the data offset: reserved, and the flags from CWR to FIN.
+/// Returns the ports, and the twelve bits after the data offset: the reserved bits, and the flags from CWR to FIN.
 #[inline]
 fn tcp(packet: &[u8], at: usize) -> Option<u64> {
     let [high, low] = read(packet, at + 12)?;
     Some(ports::<20>(packet, at)? | u64::from(u16::from_be_bytes([high & 0x0f, low])) << 4)
 }
 
-/// Type and code, from a header with its checksum there.
+/// Returns type and code, if the header includes its checksum.
 fn type_and_code(packet: &[u8], at: usize) -> Option<u64> {
     let [kind, code, _, _] = read(packet, at)?;
     Some(u64::from(kind) << 48 | u64::from(code) << 32)
 }
 
-/// The target address, and the link-layer address option that goes with the message (source in a solicitation, target in an
-/// advertisement). A packet with two such options, or one of length zero, has none of these fields, as in Open vSwitch.
+/// Parses the target address, and the link-layer address option of the message: source in a solicitation, target in
+/// an advertisement. A packet with two such options, or one of length zero, has none of these fields, as in Open
+/// vSwitch.
 fn neighbour_discovery(packet: &[u8], at: usize, parsed: &mut Parsed) {
     let Some(nd) = nd_fields(packet, at) else { return };
     parsed.key.set(Field::Ipv6NdTarget, u128::from_be_bytes(nd.target));
@@ -61,16 +62,16 @@ fn neighbour_discovery(packet: &[u8], at: usize, parsed: &mut Parsed) {
     }
 }
 
-/// A neighbour solicitation's or advertisement's fields.
+/// Fields of a neighbour solicitation or advertisement.
 pub(crate) struct NdFields {
     pub(crate) target: [u8; 16],
-    /// [`Field::Ipv6NdSll`] or [`Field::Ipv6NdTll`].
+    /// Field of the link-layer address: [`Field::Ipv6NdSll`] or [`Field::Ipv6NdTll`].
     pub(crate) link_field: Field,
-    /// Where its value lies, if the option is there.
+    /// Offset of the link-layer address, if the option is present.
     pub(crate) link_address: Option<usize>,
 }
 
-/// Reads the message whose ICMPv6 header lies at `at`.
+/// Reads the message whose ICMPv6 header is at offset `at`.
 pub(crate) fn nd_fields(packet: &[u8], at: usize) -> Option<NdFields> {
     let (link_field, wanted) = match read(packet, at)? {
         [NEIGHBOUR_SOLICITATION, 0] => (Field::Ipv6NdSll, 1),

@@ -12,7 +12,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
 
-/// Parses the addresses followed by `hex`, and checks that every shorter frame parses too.
+/// Parses the addresses followed by `hex`, and checks that every shorter frame parses, too.
 fn parsed(hex: &str) -> Parsed {
     let frame = bytes(&format!("{MACS}{hex}"));
     for length in 14..frame.len() {
@@ -21,7 +21,7 @@ fn parsed(hex: &str) -> Parsed {
     parse(&frame, PortNo(7)).unwrap()
 }
 
-/// The fields that are not zero, but for the ports and addresses every frame here has.
+/// Returns the nonzero fields, except for the ports and addresses that every frame here has.
 fn fields(hex: &str) -> Vec<(Field, u128)> {
     let key = parsed(hex).key;
     let always = [Field::InPort, Field::InPhyPort, Field::EthDst, Field::EthSrc];
@@ -30,7 +30,7 @@ fn fields(hex: &str) -> Vec<(Field, u128)> {
     }
     let mut rest = key;
     always.into_iter().for_each(|field| rest.set(field, 0));
-    // Fields that share bits are told apart by their prerequisites: only applicable ones are listed.
+    // Fields that share bits are distinguished by their prerequisites: only applicable fields are listed.
     let applies = |field: &Field| !field.is_alias() && crate::test_support::applies(*field, &key);
     Field::ALL.into_iter().filter(applies).map(|field| (field, rest.get(field))).filter(|f| f.1 != 0).collect()
 }
@@ -238,7 +238,7 @@ fn tags_beyond_the_maximum_are_not_looked_behind() {
     assert_eq!(parsed.key.get(Field::EthType), 0x8100);
 }
 
-/// IPv6 from ::1 to ::2, traffic class 0xb9, flow label 0x12345, next header `next`.
+/// Returns IPv6 from ::1 to ::2 with traffic class 0xb9, flow label 0x12345 and next header `next`.
 fn ipv6(next: &str, payload: &str) -> String {
     let length = bytes(payload).len();
     let address = "000000000000000000000000000000";

@@ -1,4 +1,4 @@
-//! What another parser, etherparse, says about a frame.
+//! Compares parsing with another parser, etherparse.
 use crate::craft::{Craft, TcpHeader};
 use crate::field::{VLAN_PRESENT, ip_frag, ipv6_exthdr};
 use crate::parse::Written;
@@ -22,9 +22,10 @@ impl Work for Common<'_> {
     }
 }
 
-/// Checks that the parser of the common shape, where it takes a frame, finds what the general one finds.
+/// Checks that the common parser, if it takes the frame, agrees with the general one. Returns true if it takes
+/// the frame.
 pub(super) fn compare_common(frame: &[u8]) -> bool {
-    // What lies behind a frame in its buffer must not matter.
+    // Bytes after a frame in its buffer must not matter.
     let (bytes, mut frame, mut common) = (frame, Frame::from_bytes(&[0xa5; 2000]), Parsed::default());
     frame.assign(bytes);
     let is_common = run_widest(Common(&frame, &mut common));
@@ -37,10 +38,11 @@ pub(super) fn compare_common(frame: &[u8]) -> bool {
     is_common
 }
 
-/// The same for the parser of frequent shapes; whether it takes the frame.
+/// Checks that the parser of frequent shapes, if it takes the frame, agrees with the general one. Returns true
+/// if it takes the frame.
 fn compare_frequent(frame: &Frame) -> bool {
     let mut is_frequent = false;
-    // What was there in the words that it says it writes must not matter.
+    // The previous values of the words that the parser writes must not matter.
     for written in [Written::Ordinary, Written::WithIpv6] {
         let mut frequent = Parsed::default();
         let ipv6 = if written == Written::WithIpv6 { 8..12 } else { 0..0 };
@@ -53,8 +55,8 @@ fn compare_frequent(frame: &Frame) -> bool {
     is_frequent
 }
 
-/// Checks that parsing finds what etherparse finds; how many fields were compared. What etherparse refuses, or reads
-/// differently on purpose, is not compared.
+/// Checks that parsing agrees with etherparse; returns the number of fields compared. Frames that etherparse
+/// refuses, or deliberately reads differently, are not compared.
 pub(super) fn compare(frame: &[u8]) -> usize {
     compare_common(frame);
     let Some(expected) = expected(frame) else { return 0 };
@@ -82,7 +84,7 @@ fn expected(frame: &[u8]) -> Option<Fields> {
                 (Field::IpProto, header.protocol().0.into()),
                 (Field::IpFrag, frag.into()),
             ]);
-            // It reads on behind an authentication header, which is IPv6's business to OpenFlow.
+            // etherparse continues behind an authentication header, which OpenFlow has only for IPv6.
             if ip.extensions().auth.is_some() {
                 return Some(fields);
             }
@@ -102,7 +104,7 @@ fn expected(frame: &[u8]) -> Option<Fields> {
         }
     }
     match (&packet.net, &packet.transport) {
-        // It reads ICMP of the other version's number, which OpenFlow has no fields for.
+        // etherparse reads ICMP with the number of the other IP version, for which OpenFlow has no fields.
         (Some(NetSlice::Ipv6(_)), Some(TransportSlice::Icmpv4(_))) => {}
         (Some(NetSlice::Ipv4(_)), Some(TransportSlice::Icmpv6(_))) => {}
         (_, found) => fields.extend(found.iter().flat_map(transport)),
@@ -117,7 +119,7 @@ fn link(packet: &SlicedPacket<'_>) -> Option<Fields> {
         vec![(Field::EthDst, number(&ethernet.destination())), (Field::EthSrc, number(&ethernet.source()))];
     for (index, extension) in packet.link_exts.iter().enumerate() {
         let LinkExtSlice::Vlan(tag) = extension else { return None };
-        // It takes the number that Q-in-Q had before its standard for a tag's.
+        // etherparse takes the number that Q-in-Q had before its standard for a tag's.
         if eth_type == 0x9100 {
             return None;
         }
@@ -127,7 +129,7 @@ fn link(packet: &SlicedPacket<'_>) -> Option<Fields> {
         }
         eth_type = tag.ether_type().0;
     }
-    // It stops at three tags, and takes an 802.3 length for a type.
+    // etherparse stops after three tags, and takes an 802.3 length for a type.
     if eth_type < 0x600 || [0x8100, 0x88a8].contains(&eth_type) {
         return None;
     }
@@ -137,7 +139,7 @@ fn link(packet: &SlicedPacket<'_>) -> Option<Fields> {
 
 fn ipv6(ip: &etherparse::Ipv6Slice<'_>) -> Option<Fields> {
     let header = ip.header();
-    // It takes a length of zero for "up to the end of the frame".
+    // etherparse takes a length of zero for "up to the end of the frame".
     if header.payload_length() == 0 && !ip.payload().payload.is_empty() {
         return None;
     }
@@ -164,7 +166,7 @@ fn ipv6(ip: &etherparse::Ipv6Slice<'_>) -> Option<Fields> {
         (Field::IpFrag, frag(fragment.0, fragment.1).into()),
     ];
     let proto = ip.payload().ip_number.0;
-    // It has no bits for these two, nor for the order of headers.
+    // etherparse has no bits for these two headers, nor for the order of headers.
     if !fragment.1 && ![50, 59].contains(&proto) {
         fields.push((Field::IpProto, proto.into()));
         let order = ipv6_exthdr::UNSEQ | ipv6_exthdr::UNREP;
@@ -209,7 +211,7 @@ proptest! {
     #[test]
     fn agrees_with_etherparse(craft in any_craft()) {
         let frame = craft.build();
-        // It refuses ICMP messages whose length does not fit their type.
+        // etherparse refuses ICMP messages whose length does not fit their type.
         prop_assert!(compare(&frame) >= 3 || SlicedPacket::from_ethernet(&frame).is_err());
     }
 

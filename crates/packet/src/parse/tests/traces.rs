@@ -1,11 +1,11 @@
-//! Real traffic and hostile captures from the collection beside the project, if it is there.
+//! Tests with real traffic and hostile captures from the shared data, if present.
 use super::oracle::compare;
 use crate::Frame;
 use crate::edit::{dec_nw_ttl, set_field};
 use crate::{Field, PortNo, checksum::verify, parse};
 use std::path::{Path, PathBuf};
 
-/// All capture files under `directory`.
+/// Returns all capture files under `directory`.
 fn captures(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let (directories, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
@@ -13,7 +13,8 @@ fn captures(directory: &Path) -> Vec<PathBuf> {
     here.chain(directories.iter().flat_map(|directory| captures(directory))).collect()
 }
 
-/// The Ethernet frames of a classic capture file (draft-ietf-opsawg-pcap); none of another kind or link type.
+/// Returns the Ethernet frames of a classic capture file (draft-ietf-opsawg-pcap); an empty list for other formats or
+/// link types.
 fn ethernet_frames(file: &[u8]) -> Vec<&[u8]> {
     let number = |at: usize| {
         let bytes: [u8; 4] = file.get(at..at + 4)?.try_into().ok()?;
@@ -32,7 +33,7 @@ fn ethernet_frames(file: &[u8]) -> Vec<&[u8]> {
     frames
 }
 
-/// Edits keep right what was right.
+/// Checks that edits keep correct checksums correct.
 fn edit(bytes: &[u8]) {
     if verify(bytes).is_err() {
         return;
