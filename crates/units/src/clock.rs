@@ -1,30 +1,31 @@
-//! Where `now` comes from: only engines own a clock.
+//! Provides clocks. Only engines own one; other code gets the current time as a parameter.
 use crate::Instant;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Gives the current time. Logic never owns one: it is handed `now`.
+/// Source of the current time. Logic does not own a clock, but gets `now` as a parameter.
 pub trait Clock {
-    /// Time since the clock's start; never goes back.
+    /// Returns the time since the clock's start; never decreases.
     fn now(&self) -> Instant;
 }
 
-/// The machine's monotonic clock, counted from when it was made. Copies share the start.
+/// The machine's monotonic clock, counted from its creation. Copies share the start.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
     start: std::time::Instant,
-    /// The same in nanoseconds of [`Epoch::Boot`].
+    /// Start of the clock in nanoseconds of [`Epoch::Boot`].
     start_boot_ns: u64,
 }
 
-/// How often the machine's two ways to say the time are read at the start, one between two of the other: the pair that is closest together counts.
+/// Number of attempts to read two clocks at the same time. Each attempt reads one clock between two readings of the
+/// other; the attempt with the shortest time between these is used.
 const READINGS: u32 = 4;
-/// Readings that are no farther apart are not tried again.
+/// Time between the two readings below which no further attempt is made.
 const CLOSE: Duration = Duration::from_nanos(500);
 
 impl SystemClock {
-    /// Starts counting now.
+    /// Creates a clock that starts now.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine's clock")]
     pub fn start() -> Self {
         let reading = |_| {
@@ -39,7 +40,8 @@ impl SystemClock {
         best.1
     }
 
-    /// Now, and the same in nanoseconds of an epoch, read so close together that whoever stops the thread does not come between them.
+    /// Returns the current time of this clock, and the same time in nanoseconds of `epoch`. Repeats the reading if
+    /// the thread is interrupted between the two, at most four times in all, and uses the closest one.
     pub fn beside(&self, epoch: Epoch) -> (Instant, u64) {
         let reading = || {
             let (before, ns, after) = (self.now(), epoch.now_ns(), self.now());
@@ -55,7 +57,8 @@ impl SystemClock {
         (best.1, best.2)
     }
 
-    /// Its start in nanoseconds of [`Epoch::Boot`]: what two clocks of one machine are apart. The same for all copies.
+    /// Returns the clock's start in nanoseconds of [`Epoch::Boot`], equal for all copies. The difference of two such
+    /// values is the offset between two clocks of one machine.
     pub fn start_boot_ns(&self) -> u64 {
         self.start_boot_ns
     }
@@ -67,18 +70,18 @@ impl Clock for SystemClock {
     }
 }
 
-/// From when stamps count that a [`SystemClock`] of another process, or the kernel, is to agree with.
+/// Reference point of time stamps that are shared with a [`SystemClock`] of another process, or with the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Epoch {
-    /// The start of this machine: the same for all processes on it, never set.
+    /// Start of this machine: equal for all its processes, and never set.
     #[default]
     Boot,
-    /// 1970: the same for machines whose clocks are kept together, by PTP for example.
+    /// Start of 1970: equal for machines whose clocks are synchronised, for example by PTP.
     Wall,
 }
 
 impl Epoch {
-    /// Now, in nanoseconds.
+    /// Returns the current time in nanoseconds since this epoch.
     pub fn now_ns(self) -> u64 {
         let time = clock_gettime(match self {
             Epoch::Boot => ClockId::Monotonic,
@@ -89,12 +92,12 @@ impl Epoch {
     }
 }
 
-/// A clock that a test or a simulation moves by hand.
+/// A clock that a test or a simulation sets.
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicU64);
 
 impl ManualClock {
-    /// Moves the clock to `now`; earlier points are ignored.
+    /// Sets the clock to `now`; earlier times are ignored.
     pub fn set(&self, now: Instant) {
         self.0.fetch_max(now.as_nanos(), Ordering::Relaxed);
     }

@@ -1,10 +1,10 @@
-//! Time, rates and sizes with their units, so that the compiler finds bits taken for bytes.
+//! Represents time, rates and sizes with their units, so that the compiler finds bits used as bytes.
 //!
 //! # Which bytes are counted
-//! A [`Bps`] counts the bits of the Ethernet frame from the destination address to the end of the payload:
-//! without the frame check sequence, the preamble and the gap between frames. That is what Linux counts in
-//! interface statistics and what `tc` shapes. Off-by-2 % reports come from counting differently; nothing in
-//! weir does.
+//! A [`Bps`] counts the bits of the Ethernet frame from the destination address to the end of the payload, without
+//! the frame check sequence, the preamble and the gap between frames. Linux counts the same bytes in interface
+//! statistics, and `tc` shapes them. Everything in weir counts this way, because different ways of counting cause
+//! differences of about 2 %.
 mod clock;
 mod rate;
 mod size;
@@ -23,12 +23,12 @@ pub use text::read_text;
 pub use throttle::Throttle;
 pub use time::Instant;
 
-/// Why a quantity such as `10Mbit/s` could not be read.
+/// Error of a quantity such as `10Mbit/s` that could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseQuantityError {
-    /// What was found.
+    /// Text that was found.
     pub found: String,
-    /// What would have been right, with an example.
+    /// Description of valid texts, with an example.
     pub expected: &'static str,
 }
 
@@ -40,7 +40,7 @@ impl std::fmt::Display for ParseQuantityError {
 
 impl std::error::Error for ParseQuantityError {}
 
-/// Splits `12.5 Mbit/s` into the number and the unit word.
+/// Splits `12.5 Mbit/s` into the number and the unit.
 pub(crate) fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -49,7 +49,7 @@ pub(crate) fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     number.is_finite().then_some((number, unit.trim()))
 }
 
-/// Gives a quantity type `FromStr`-driven serde: text in files, text out.
+/// Implements serde for a quantity type with its text form, through `FromStr` and `Display`.
 macro_rules! serde_as_text {
     ($type:ty) => {
         impl<'de> serde::Deserialize<'de> for $type {

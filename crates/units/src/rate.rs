@@ -1,19 +1,19 @@
-//! Rates in bits per second.
+//! Represents rates in bits per second.
 use crate::{ParseQuantityError, number_and_unit};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A rate in bits per second of the Ethernet frame (see the crate's page for which bytes count).
+/// A rate in bits per second of the Ethernet frame. The crate's documentation defines which bytes count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bps(pub u64);
 
-/// Decimal prefixes, as rates use everywhere.
+/// Decimal prefixes, as usual for rates.
 const UNITS: [(&str, f64); 5] = [("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)];
 const EXPECTED: &str = "a rate above zero such as `100Mbit/s`, `2.5Gbit/s` or `64kbit/s`";
 
 impl Bps {
-    /// How long `bytes` take at this rate, rounded up to a nanosecond. `Duration::MAX` at rate zero.
+    /// Returns the duration of `bytes` bytes at this rate, rounded up to a nanosecond. `Duration::MAX` at rate zero.
     pub fn time_of(self, bytes: u64) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
@@ -22,7 +22,7 @@ impl Bps {
         Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
-    /// The rate at which `bytes` passed in `span`; zero for an empty span.
+    /// Returns the rate of `bytes` bytes in `span`; zero for an empty span.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturating float conversion")]
     pub fn measured(bytes: u64, span: Duration) -> Bps {
         let seconds = span.as_secs_f64();
@@ -33,7 +33,8 @@ impl Bps {
 impl FromStr for Bps {
     type Err = ParseQuantityError;
 
-    /// Reads a number with `bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`, `Tbit/s`, or the short forms `bps`, `kbps`, `Mbps`, `Gbps`.
+    /// Parses a number with `bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`, `Tbit/s`, or the short forms `bps`, `kbps`,
+    /// `Mbps`, `Gbps`, `Tbps`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = || ParseQuantityError { found: text.to_owned(), expected: EXPECTED };
         let (number, unit) = number_and_unit(text).ok_or_else(error)?;

@@ -1,9 +1,9 @@
-//! Sizes in bytes.
+//! Represents sizes in bytes.
 use crate::{ParseQuantityError, number_and_unit};
 use std::fmt;
 use std::str::FromStr;
 
-/// A size in bytes, such as a buffer's.
+/// A size in bytes, for example of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteSize(pub u64);
 

@@ -1,17 +1,17 @@
-//! Lengths of time as people write them in files.
+//! Represents durations with a text form for files.
 use crate::{ParseQuantityError, number_and_unit};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A length of time with a text form: `250us`, `1.5ms`, `10s`, `2min`.
+/// A duration with a text form: `250us`, `1.5ms`, `10s`, `2min`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(pub Duration);
 
 const UNITS: [(&str, f64); 7] =
     [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
 const EXPECTED: &str = "a time such as `250us`, `1.5ms`, `10s` or `2min`";
-/// About 146 years: keeps sums of instants far from saturation.
+/// Maximum in nanoseconds, about 146 years. Keeps sums of instants far from saturation.
 const MAX_NS: f64 = (u64::MAX / 4) as f64;
 
 impl FromStr for Span {
@@ -38,7 +38,8 @@ impl fmt::Display for Span {
 
 crate::serde_as_text!(Span);
 
-/// A length of time in seconds, with fractions of a nanosecond, such as time per byte: `7.96ns`. Text as of a [`Span`].
+/// A duration in seconds with fractions of a nanosecond, such as a time per byte: `7.96ns`. The text form is that of
+/// a [`Span`].
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Seconds(pub f64);
 
@@ -59,7 +60,7 @@ impl fmt::Display for Seconds {
         let ns = self.0 * 1e9;
         let shown = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
         let (unit, factor) = shown.iter().rev().find(|(_, factor)| ns >= *factor).unwrap_or(&shown[0]);
-        // Without the last digits, which conversions leave.
+        // Rounded, because conversions leave wrong last digits.
         write!(f, "{}{unit}", (ns / factor * 1e6).round() / 1e6)
     }
 }

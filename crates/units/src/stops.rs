@@ -1,35 +1,36 @@
-//! When a thread that looks at the clock all the time was stopped: by the machine's host, which gave the processor to another machine, by the system, which gave
-//! it to another thread, or by an interrupt.
+//! Records when a thread that polls the clock continuously was stopped: by the machine's host, which gave the
+//! processor to another machine; by the operating system, which gave it to another thread; or by an interrupt.
 use crate::Instant;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Stops that are kept at most; the oldest are forgotten, and counted still.
+/// Maximum number of stops kept. The oldest are discarded, but still counted in the sum.
 pub const MAX_STOPS: usize = 1 << 16;
 
-/// What a watched thread found.
+/// Stops of a watched thread.
 #[derive(Debug, Clone, Default)]
 pub struct Stops {
-    /// When it last looked, and had nothing to do since.
+    /// Time of the last look at the clock; `None` if the thread had work to do or slept since.
     looked: Option<Instant>,
-    /// From when until when, in order.
+    /// Start and end of each stop, in order.
     kept: VecDeque<(Instant, Instant)>,
     sum: StopSum,
 }
 
-/// Stops in sum.
+/// Sum of stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StopSum {
-    /// How many.
+    /// Number of stops.
     pub count: u64,
-    /// All together.
+    /// Total duration of the stops.
     pub time: Duration,
-    /// The longest.
+    /// Duration of the longest stop.
     pub longest: Duration,
 }
 
 impl Stops {
-    /// The thread looks at the clock. If it had nothing to do since it last looked, `least` or more between the two is a stop.
+    /// Records a look at the clock. If the thread had no work since the last look, a time of `least` or more between
+    /// both is a stop.
     #[inline]
     pub fn look(&mut self, now: Instant, least: Duration) {
         if let Some(looked) = self.looked.replace(now)
@@ -39,20 +40,20 @@ impl Stops {
         }
     }
 
-    /// The thread has something to do, or sleeps: how long that takes says nothing.
+    /// Tells that the thread works or sleeps now, so that the time until the next look is not a stop.
     #[inline]
     pub fn look_away(&mut self) {
         self.looked = None;
     }
 
-    /// The thread was stopped.
+    /// Records a stop of the thread.
     #[cold]
     pub fn note(&mut self, from: Instant, until: Instant) {
         let time = until.since(from);
         self.sum.count += 1;
         self.sum.time += time;
         self.sum.longest = self.sum.longest.max(time);
-        // One that began before the end of the last is part of it, or goes on from there.
+        // A stop that starts before the end of the last one is part of it, or continues it.
         let from = self.kept.back().map_or(from, |last| from.max(last.1));
         if from >= until {
             return;
@@ -63,13 +64,13 @@ impl Stops {
         self.kept.push_back((from, until));
     }
 
-    /// Whether it was stopped at any time of those kept between `from` and `until`.
+    /// Returns true if a recorded stop overlaps the time from `from` to `until`.
     pub fn touch(&self, from: Instant, until: Instant) -> bool {
         let first = self.kept.partition_point(|stop| stop.1 <= from);
         self.kept.get(first).is_some_and(|stop| stop.0 < until)
     }
 
-    /// All in sum.
+    /// Returns the sum of all stops, including discarded ones.
     pub fn sum(&self) -> StopSum {
         self.sum
     }

@@ -1,11 +1,12 @@
-//! Text files that people write, read so that a mistake in their encoding is told with its line.
+//! Reads text files written by people, and reports encoding errors with their line.
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// Reads a file of UTF-8 text.
 ///
 /// # Errors
-/// The file cannot be read; or, of kind `InvalidData`, the line and the first byte that is not UTF-8.
+///
+/// The file cannot be read. Of kind `InvalidData`: the line and the first byte that is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(std::fs::read(path)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

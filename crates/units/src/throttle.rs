@@ -1,8 +1,9 @@
-//! Messages that may come in floods, one of them at a time.
+//! Limits the rate of messages that may come in floods.
 use crate::Instant;
 use std::time::Duration;
 
-/// Lets one of many through per interval, and counts the others: for log lines that a peer could cause without end.
+/// Lets one message pass in each interval, and counts the others. For log lines that a peer could cause without
+/// limit.
 #[derive(Debug)]
 pub struct Throttle {
     every: Duration,
@@ -11,12 +12,13 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// Lets one through in `every`.
+    /// Creates a throttle that lets one message pass per `every`.
     pub fn new(every: Duration) -> Throttle {
         Throttle { every, next: Instant::ZERO, held_back: 0 }
     }
 
-    /// Whether this one may pass; if so, how many were held back since the last that did.
+    /// Returns `None` if the message must be suppressed. Otherwise returns the number of messages suppressed since
+    /// the last one that passed.
     pub fn pass(&mut self, now: Instant) -> Option<u64> {
         if now < self.next {
             self.held_back += 1;

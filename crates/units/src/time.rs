@@ -1,41 +1,41 @@
-//! Points in time, counted from the engine's start.
+//! Represents points in time, counted from the engine's start.
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
-/// A point in time: nanoseconds since the engine's start, real or virtual.
+/// A point in time: nanoseconds since the engine's start, in real or virtual time.
 ///
-/// 64 bits of nanoseconds last 584 years; arithmetic saturates instead of wrapping.
+/// 64 bits of nanoseconds last for 584 years; arithmetic saturates instead of wrapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
 impl Instant {
-    /// The engine's start.
+    /// Start of the engine.
     pub const ZERO: Instant = Instant(0);
-    /// Later than anything that happens.
+    /// Latest point in time, after every event.
     pub const FAR: Instant = Instant(u64::MAX);
 
-    /// The point `ns` nanoseconds after the engine's start.
+    /// Returns the point `ns` nanoseconds after the engine's start.
     pub const fn from_nanos(ns: u64) -> Self {
         Instant(ns)
     }
 
-    /// Nanoseconds since the engine's start.
+    /// Returns the nanoseconds since the engine's start.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the engine's start, for people and for rates.
+    /// Returns the seconds since the engine's start, for display and for rates.
     pub fn as_secs_f64(self) -> f64 {
         Duration::from_nanos(self.0).as_secs_f64()
     }
 
-    /// How long after `earlier` this is; zero when it is not after it.
+    /// Returns the duration since `earlier`; zero if `self` is not after it.
     pub const fn since(self, earlier: Instant) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
 
-/// Nanoseconds of `d`, at most `u64::MAX`.
+/// Returns the nanoseconds of `d`, at most `u64::MAX`.
 fn nanos(d: Duration) -> u64 {
     u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)
 }
