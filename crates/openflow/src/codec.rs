@@ -81,7 +81,6 @@ pub(crate) fn holds_messages(header: Header, bytes: &[u8]) -> bool {
 /// (OpenFlow 1.3.5, 7.5.1).
 ///
 /// # Errors
-///
 /// The error message to answer the sender with, and an explanation.
 pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
     decode_as(bytes, false)
@@ -129,7 +128,6 @@ fn decode_body(header: Header, reader: &mut Reader<'_>) -> Decoded<Body> {
 /// Encodes a message for `version` and appends it to `out`.
 ///
 /// # Errors
-///
 /// The version has no such message, field, action or other part, or the message would exceed 65535 bytes. `out` is
 /// then unchanged.
 pub fn encode(message: &Message, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {

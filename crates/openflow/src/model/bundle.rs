@@ -84,7 +84,7 @@ pub struct Time {
     pub nanoseconds: u32,
 }
 
-/// `ofp_bundle_features_request` (OpenFlow 1.5.1, 7.3.5.20).
+/// Request for bundle features, `ofp_bundle_features_request` (OpenFlow 1.5.1, 7.3.5.20).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct BundleFeaturesRequest {
     /// `OFPBF_TIMESTAMP` (1): the properties carry the controller's time. `OFPBF_TIME_SET_SCHED` (2): they also carry
@@ -94,7 +94,7 @@ pub struct BundleFeaturesRequest {
     pub properties: Vec<BundleFeaturesProperty>,
 }
 
-/// `ofp_bundle_features` (OpenFlow 1.5.1, 7.3.5.20).
+/// Bundle features of a switch, `ofp_bundle_features` (OpenFlow 1.5.1, 7.3.5.20).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct BundleFeatures {
     /// Bundle flags that the switch supports.

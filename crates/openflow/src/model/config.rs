@@ -3,7 +3,7 @@ use super::TableId;
 use super::property::Property;
 use serde::Serialize;
 
-/// `ofp_switch_config` (OpenFlow 1.3.5, 7.3.2).
+/// Configuration of a switch, `ofp_switch_config` (OpenFlow 1.3.5, 7.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SwitchConfig {
     /// Handling of IP fragments, `OFPC_FRAG_*`: 0 as any packet, 1 dropped, 2 reassembled. Kept as received.

@@ -25,13 +25,13 @@ macro_rules! codes {
         pub enum $name { $($code = $number,)* }
 
         impl $name {
-            /// The code's number in OpenFlow 1.3 and later.
+            /// Returns the code's number in OpenFlow 1.3 and later.
             pub const fn number(self) -> u16 { self as u16 }
 
-            /// The code's name in the specification, as `OFPBMC_BAD_FIELD`.
+            /// Returns the code's name in the specification, such as `OFPBMC_BAD_FIELD`.
             pub const fn name(self) -> &'static str { match self { $($name::$code => $text,)* } }
 
-            /// The code of a number in OpenFlow 1.3 and later.
+            /// Returns the code for a number in OpenFlow 1.3 and later; `None` if there is none.
             pub fn from_number(number: u16) -> Option<Self> {
                 match number { $($number => Some($name::$code),)* _ => None }
             }
@@ -43,9 +43,9 @@ macro_rules! codes {
     };
 }
 
-codes!(/// `OFPET_HELLO_FAILED`.
+codes!(/// Error codes of `OFPET_HELLO_FAILED`.
 HelloFailed { Incompatible = 0 "OFPHFC_INCOMPATIBLE", Eperm = 1 "OFPHFC_EPERM", });
-codes!(/// `OFPET_BAD_REQUEST`.
+codes!(/// Error codes of `OFPET_BAD_REQUEST`.
 BadRequest {
     BadVersion = 0 "OFPBRC_BAD_VERSION", BadType = 1 "OFPBRC_BAD_TYPE", BadMultipart = 2 "OFPBRC_BAD_MULTIPART",
     BadExperimenter = 3 "OFPBRC_BAD_EXPERIMENTER", BadExpType = 4 "OFPBRC_BAD_EXP_TYPE", Eperm = 5 "OFPBRC_EPERM",
@@ -56,7 +56,7 @@ BadRequest {
     MultipartReplyTimeout = 15 "OFPBRC_MULTIPART_REPLY_TIMEOUT", MultipartBadSched = 16 "OFPBRC_MULTIPART_BAD_SCHED",
     PipelineFieldsOnly = 17 "OFPBRC_PIPELINE_FIELDS_ONLY", Unknown = 18 "OFPBRC_UNKNOWN",
 });
-codes!(/// `OFPET_BAD_ACTION`.
+codes!(/// Error codes of `OFPET_BAD_ACTION`.
 BadAction {
     BadType = 0 "OFPBAC_BAD_TYPE", BadLen = 1 "OFPBAC_BAD_LEN", BadExperimenter = 2 "OFPBAC_BAD_EXPERIMENTER",
     BadExpType = 3 "OFPBAC_BAD_EXP_TYPE", BadOutPort = 4 "OFPBAC_BAD_OUT_PORT", BadArgument = 5 "OFPBAC_BAD_ARGUMENT",
@@ -67,14 +67,14 @@ BadAction {
     BadSetArgument = 15 "OFPBAC_BAD_SET_ARGUMENT", BadSetMask = 16 "OFPBAC_BAD_SET_MASK",
     BadMeter = 17 "OFPBAC_BAD_METER",
 });
-codes!(/// `OFPET_BAD_INSTRUCTION`.
+codes!(/// Error codes of `OFPET_BAD_INSTRUCTION`.
 BadInstruction {
     UnknownInst = 0 "OFPBIC_UNKNOWN_INST", UnsupInst = 1 "OFPBIC_UNSUP_INST", BadTableId = 2 "OFPBIC_BAD_TABLE_ID",
     UnsupMetadata = 3 "OFPBIC_UNSUP_METADATA", UnsupMetadataMask = 4 "OFPBIC_UNSUP_METADATA_MASK",
     BadExperimenter = 5 "OFPBIC_BAD_EXPERIMENTER", BadExpType = 6 "OFPBIC_BAD_EXP_TYPE", BadLen = 7 "OFPBIC_BAD_LEN",
     Eperm = 8 "OFPBIC_EPERM", DupInst = 9 "OFPBIC_DUP_INST",
 });
-codes!(/// `OFPET_BAD_MATCH`.
+codes!(/// Error codes of `OFPET_BAD_MATCH`.
 BadMatch {
     BadType = 0 "OFPBMC_BAD_TYPE", BadLen = 1 "OFPBMC_BAD_LEN", BadTag = 2 "OFPBMC_BAD_TAG",
     BadDlAddrMask = 3 "OFPBMC_BAD_DL_ADDR_MASK", BadNwAddrMask = 4 "OFPBMC_BAD_NW_ADDR_MASK",
@@ -82,14 +82,14 @@ BadMatch {
     BadMask = 8 "OFPBMC_BAD_MASK", BadPrereq = 9 "OFPBMC_BAD_PREREQ", DupField = 10 "OFPBMC_DUP_FIELD",
     Eperm = 11 "OFPBMC_EPERM",
 });
-codes!(/// `OFPET_FLOW_MOD_FAILED`.
+codes!(/// Error codes of `OFPET_FLOW_MOD_FAILED`.
 FlowModFailed {
     Unknown = 0 "OFPFMFC_UNKNOWN", TableFull = 1 "OFPFMFC_TABLE_FULL", BadTableId = 2 "OFPFMFC_BAD_TABLE_ID",
     Overlap = 3 "OFPFMFC_OVERLAP", Eperm = 4 "OFPFMFC_EPERM", BadTimeout = 5 "OFPFMFC_BAD_TIMEOUT",
     BadCommand = 6 "OFPFMFC_BAD_COMMAND", BadFlags = 7 "OFPFMFC_BAD_FLAGS", CantSync = 8 "OFPFMFC_CANT_SYNC",
     BadPriority = 9 "OFPFMFC_BAD_PRIORITY", IsSync = 10 "OFPFMFC_IS_SYNC",
 });
-codes!(/// `OFPET_GROUP_MOD_FAILED`.
+codes!(/// Error codes of `OFPET_GROUP_MOD_FAILED`.
 GroupModFailed {
     GroupExists = 0 "OFPGMFC_GROUP_EXISTS", InvalidGroup = 1 "OFPGMFC_INVALID_GROUP",
     WeightUnsupported = 2 "OFPGMFC_WEIGHT_UNSUPPORTED", OutOfGroups = 3 "OFPGMFC_OUT_OF_GROUPS",
@@ -99,23 +99,23 @@ GroupModFailed {
     BadBucket = 12 "OFPGMFC_BAD_BUCKET", BadWatch = 13 "OFPGMFC_BAD_WATCH", Eperm = 14 "OFPGMFC_EPERM",
     UnknownBucket = 15 "OFPGMFC_UNKNOWN_BUCKET", BucketExists = 16 "OFPGMFC_BUCKET_EXISTS",
 });
-codes!(/// `OFPET_PORT_MOD_FAILED`.
+codes!(/// Error codes of `OFPET_PORT_MOD_FAILED`.
 PortModFailed {
     BadPort = 0 "OFPPMFC_BAD_PORT", BadHwAddr = 1 "OFPPMFC_BAD_HW_ADDR", BadConfig = 2 "OFPPMFC_BAD_CONFIG",
     BadAdvertise = 3 "OFPPMFC_BAD_ADVERTISE", Eperm = 4 "OFPPMFC_EPERM",
 });
-codes!(/// `OFPET_TABLE_MOD_FAILED`.
+codes!(/// Error codes of `OFPET_TABLE_MOD_FAILED`.
 TableModFailed { BadTable = 0 "OFPTMFC_BAD_TABLE", BadConfig = 1 "OFPTMFC_BAD_CONFIG", Eperm = 2 "OFPTMFC_EPERM", });
-codes!(/// `OFPET_QUEUE_OP_FAILED`.
+codes!(/// Error codes of `OFPET_QUEUE_OP_FAILED`.
 QueueOpFailed { BadPort = 0 "OFPQOFC_BAD_PORT", BadQueue = 1 "OFPQOFC_BAD_QUEUE", Eperm = 2 "OFPQOFC_EPERM", });
-codes!(/// `OFPET_SWITCH_CONFIG_FAILED`.
+codes!(/// Error codes of `OFPET_SWITCH_CONFIG_FAILED`.
 SwitchConfigFailed { BadFlags = 0 "OFPSCFC_BAD_FLAGS", BadLen = 1 "OFPSCFC_BAD_LEN", Eperm = 2 "OFPSCFC_EPERM", });
-codes!(/// `OFPET_ROLE_REQUEST_FAILED`.
+codes!(/// Error codes of `OFPET_ROLE_REQUEST_FAILED`.
 RoleRequestFailed {
     Stale = 0 "OFPRRFC_STALE", Unsup = 1 "OFPRRFC_UNSUP", BadRole = 2 "OFPRRFC_BAD_ROLE", IdUnsup = 3 "OFPRRFC_ID_UNSUP",
     IdInUse = 4 "OFPRRFC_ID_IN_USE",
 });
-codes!(/// `OFPET_METER_MOD_FAILED`.
+codes!(/// Error codes of `OFPET_METER_MOD_FAILED`.
 MeterModFailed {
     Unknown = 0 "OFPMMFC_UNKNOWN", MeterExists = 1 "OFPMMFC_METER_EXISTS", InvalidMeter = 2 "OFPMMFC_INVALID_METER",
     UnknownMeter = 3 "OFPMMFC_UNKNOWN_METER", BadCommand = 4 "OFPMMFC_BAD_COMMAND", BadFlags = 5 "OFPMMFC_BAD_FLAGS",
@@ -123,29 +123,29 @@ MeterModFailed {
     BadBandValue = 9 "OFPMMFC_BAD_BAND_VALUE", OutOfMeters = 10 "OFPMMFC_OUT_OF_METERS",
     OutOfBands = 11 "OFPMMFC_OUT_OF_BANDS",
 });
-codes!(/// `OFPET_TABLE_FEATURES_FAILED`.
+codes!(/// Error codes of `OFPET_TABLE_FEATURES_FAILED`.
 TableFeaturesFailed {
     BadTable = 0 "OFPTFFC_BAD_TABLE", BadMetadata = 1 "OFPTFFC_BAD_METADATA", BadType = 2 "OFPTFFC_BAD_TYPE",
     BadLen = 3 "OFPTFFC_BAD_LEN", BadArgument = 4 "OFPTFFC_BAD_ARGUMENT", Eperm = 5 "OFPTFFC_EPERM",
     BadCap = 6 "OFPTFFC_BAD_CAP", BadMaxEnt = 7 "OFPTFFC_BAD_MAX_ENT", BadFeatures = 8 "OFPTFFC_BAD_FEATURES",
     BadCommand = 9 "OFPTFFC_BAD_COMMAND", TooMany = 10 "OFPTFFC_TOO_MANY",
 });
-codes!(/// `OFPET_BAD_PROPERTY` of 1.4.
+codes!(/// Error codes of `OFPET_BAD_PROPERTY` of 1.4.
 BadProperty {
     BadType = 0 "OFPBPC_BAD_TYPE", BadLen = 1 "OFPBPC_BAD_LEN", BadValue = 2 "OFPBPC_BAD_VALUE",
     TooMany = 3 "OFPBPC_TOO_MANY", DupType = 4 "OFPBPC_DUP_TYPE", BadExperimenter = 5 "OFPBPC_BAD_EXPERIMENTER",
     BadExpType = 6 "OFPBPC_BAD_EXP_TYPE", BadExpValue = 7 "OFPBPC_BAD_EXP_VALUE", Eperm = 8 "OFPBPC_EPERM",
 });
-codes!(/// `OFPET_ASYNC_CONFIG_FAILED` of 1.4.
+codes!(/// Error codes of `OFPET_ASYNC_CONFIG_FAILED` of 1.4.
 AsyncConfigFailed { Invalid = 0 "OFPACFC_INVALID", Unsupported = 1 "OFPACFC_UNSUPPORTED", Eperm = 2 "OFPACFC_EPERM", });
-codes!(/// `OFPET_FLOW_MONITOR_FAILED` of 1.4.
+codes!(/// Error codes of `OFPET_FLOW_MONITOR_FAILED` of 1.4.
 FlowMonitorFailed {
     Unknown = 0 "OFPMOFC_UNKNOWN", MonitorExists = 1 "OFPMOFC_MONITOR_EXISTS",
     InvalidMonitor = 2 "OFPMOFC_INVALID_MONITOR", UnknownMonitor = 3 "OFPMOFC_UNKNOWN_MONITOR",
     BadCommand = 4 "OFPMOFC_BAD_COMMAND", BadFlags = 5 "OFPMOFC_BAD_FLAGS", BadTableId = 6 "OFPMOFC_BAD_TABLE_ID",
     BadOut = 7 "OFPMOFC_BAD_OUT",
 });
-codes!(/// `OFPET_BUNDLE_FAILED` of 1.4; in 1.3 an error of the Open Networking Foundation's.
+codes!(/// Error codes of `OFPET_BUNDLE_FAILED` of 1.4; in 1.3 an error of the Open Networking Foundation's.
 BundleFailed {
     Unknown = 0 "OFPBFC_UNKNOWN", Eperm = 1 "OFPBFC_EPERM", BadId = 2 "OFPBFC_BAD_ID",
     BundleExist = 3 "OFPBFC_BUNDLE_EXIST", BundleClosed = 4 "OFPBFC_BUNDLE_CLOSED",

@@ -2,7 +2,7 @@
 use super::PortDesc;
 use serde::Serialize;
 
-/// `ofp_switch_features` (OpenFlow 1.3.5, 7.3.1; OpenFlow 1.0.0, 5.3.1).
+/// Features reply, `ofp_switch_features` (OpenFlow 1.3.5, 7.3.1; OpenFlow 1.0.0, 5.3.1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct FeaturesReply {
     /// Datapath id: 16 bits chosen by the implementer, then usually a MAC address.

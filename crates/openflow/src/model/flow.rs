@@ -68,7 +68,7 @@ pub struct FlowMod {
     pub cookie: u64,
     /// Bits of the cookie that modify and delete compare; 0 to compare none.
     pub cookie_mask: u64,
-    /// Table to change; `ALL` only in deletes. Decoded from 1.0: 0, or `ALL` in deletes.
+    /// Table to change; `ALL` only in deletes. Decoded from 1.0 without table numbers: 0, or `ALL` in deletes.
     pub table: TableId,
     /// Change to make.
     pub command: FlowCommand,

@@ -82,7 +82,6 @@ impl Match {
     /// Ethernet header.
     ///
     /// # Errors
-    ///
     /// `OFPET_BAD_MATCH` with the code that the specification prescribes.
     pub fn key_and_mask(&self) -> Result<(FlowKey, FlowMask), ErrorType> {
         let (key, mut mask) = self.written()?;
@@ -97,7 +96,6 @@ impl Match {
     /// the match like [`Match::key_and_mask`].
     ///
     /// # Errors
-    ///
     /// `OFPET_BAD_MATCH` with the code that the specification prescribes.
     pub fn written(&self) -> Result<(FlowKey, FlowMask), ErrorType> {
         let (mut key, mut mask) = (FlowKey::EMPTY, FlowMask::EMPTY);

@@ -28,7 +28,7 @@ pub mod bits {
     pub const LIVE: u32 = 1 << 2;
 }
 
-/// `OFPPF_*` bits of 1.3 (OpenFlow 1.3.5, 7.2.1).
+/// Feature bits of 1.3, `OFPPF_*` (OpenFlow 1.3.5, 7.2.1).
 #[allow(missing_docs, reason = "named by the specification")]
 pub mod feature {
     pub const FD_10MB: u32 = 1 << 1;

@@ -8,7 +8,6 @@ use serde::Serializer;
 /// Serialises one value.
 ///
 /// # Errors
-///
 /// Errors of the serialiser.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 pub(super) fn value<S: Serializer>(value: &u128, serializer: S) -> Result<S::Ok, S::Error> {
@@ -21,7 +20,6 @@ pub(super) fn value<S: Serializer>(value: &u128, serializer: S) -> Result<S::Ok,
 /// Serialises an optional mask.
 ///
 /// # Errors
-///
 /// Errors of the serialiser.
 #[allow(clippy::ref_option, reason = "serde passes references to fields")]
 pub(super) fn mask<S: Serializer>(mask: &Option<u128>, serializer: S) -> Result<S::Ok, S::Error> {

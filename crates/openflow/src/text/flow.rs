@@ -43,7 +43,6 @@ const STATISTICS: [&str; 5] = ["duration", "n_packets", "n_bytes", "idle_age", "
 /// belong to the match. `actions=` comes last; deletes have none.
 ///
 /// # Errors
-///
 /// The position of the first error, what was found there and what was expected.
 ///
 /// ```

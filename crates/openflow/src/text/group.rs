@@ -24,7 +24,6 @@ const PROPERTY: &str = "property";
 /// properties: `property(TYPE,HEX)`.
 ///
 /// # Errors
-///
 /// The position of the first error, what was found there and what was expected.
 ///
 /// ```

@@ -18,7 +18,6 @@ const BAND: [&str; 4] = ["type", "rate", "burst_size", "prec_level"];
 /// precedence levels. Deletes have only a number.
 ///
 /// # Errors
-///
 /// The position of the first error, what was found there and what was expected.
 ///
 /// ```
@@ -45,7 +44,6 @@ pub fn parse_meter(text: &str, command: u16) -> Result<MeterMod, ParseError> {
 /// Parses the meter that a request is about: `meter=1`, `1`, `controller`, or an empty text for all meters.
 ///
 /// # Errors
-///
 /// The text, and what was expected.
 pub fn parse_meter_id(text: &str) -> Result<MeterId, ParseError> {
     let trimmed = text.trim();

@@ -41,7 +41,6 @@ pub const MAX_TEXT: usize = 1 << 20;
 /// Parses a match, such as `tcp,in_port=1,nw_dst=10.0.0.0/8,tp_dst=80`.
 ///
 /// # Errors
-///
 /// The position of the first error, what was found there and what was expected.
 pub fn parse_match(text: &str) -> Result<Match, ParseError> {
     check_length(text)?;
@@ -61,7 +60,6 @@ pub fn format_match(matching: &Match) -> String {
 /// Parses an action list, such as `push_vlan:0x8100,set_field:4197->vlan_vid,output:2`; `drop` is the empty list.
 ///
 /// # Errors
-///
 /// The position of the first error, what was found there and what was expected.
 pub fn parse_actions(text: &str) -> Result<Vec<Action>, ParseError> {
     check_length(text)?;
@@ -78,7 +76,6 @@ pub fn format_actions(actions: &[Action], version: Version) -> String {
 /// apply-actions. Returns the instructions in the order of their execution.
 ///
 /// # Errors
-///
 /// The position of the first error, what was found there and what was expected.
 pub fn parse_instructions(text: &str) -> Result<Vec<Instruction>, ParseError> {
     check_length(text)?;

@@ -184,7 +184,7 @@ fn multipath(item: &Item<'_>) -> Result<Multipath, ParseError> {
     })
 }
 
-/// `bundle(FIELDS,BASIS,ALGORITHM,ofport,members:1,2)`; `bundle_load` has a field before the members.
+/// Parses `bundle(FIELDS,BASIS,ALGORITHM,ofport,members:1,2)`; `bundle_load` has a field before the members.
 fn bundle(item: &Item<'_>) -> Result<Bundle, ParseError> {
     let expected = "hash, basis, algorithm, ofport and members, as in bundle(eth_src,0,hrw,ofport,members:1,2)";
     let wrong = |expected: String| item.wrong(expected);

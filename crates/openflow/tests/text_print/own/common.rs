@@ -63,7 +63,7 @@ fn packets_and_news(version: Version) -> Vec<Body> {
     ]
 }
 
-/// Returns flow-mods.
+/// Returns flow-mods of several kinds.
 fn flow_mods() -> Vec<Body> {
     vec![
         Body::FlowMod(flow("actions=drop")),
