@@ -30,7 +30,6 @@ impl SelectionMethod {
     /// Reads the selection method from a property of a group-mod.
     ///
     /// # Errors
-    ///
     /// The property is of another type or experimenter, or its content is malformed.
     pub fn from_property(property: &Property) -> Result<SelectionMethod, BadProperty> {
         if property.kind != Property::EXPERIMENTER {

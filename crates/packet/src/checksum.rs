@@ -130,7 +130,6 @@ pub enum BadChecksum {
 /// whose last destination is unknown.
 ///
 /// # Errors
-///
 /// The first wrong checksum.
 pub fn verify(frame: &[u8]) -> Result<(), BadChecksum> {
     verify_as(frame, PacketType::ETHERNET)
@@ -139,7 +138,6 @@ pub fn verify(frame: &[u8]) -> Result<(), BadChecksum> {
 /// Checks checksums like [`verify`], for a packet that starts with a header of type `kind`.
 ///
 /// # Errors
-///
 /// The first wrong checksum.
 pub fn verify_as(frame: &[u8], kind: PacketType) -> Result<(), BadChecksum> {
     let Some(datagram) = Datagram::innermost(frame, kind) else { return Ok(()) };

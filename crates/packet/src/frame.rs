@@ -292,7 +292,6 @@ impl FrameBody {
     /// the caller must write them. Offload offsets behind the gap move with it.
     ///
     /// # Errors
-    ///
     /// The frame would exceed [`MAX_FRAME`]; it is then unchanged.
     pub fn insert(&mut self, at: usize, count: usize) -> Result<(), TooLong> {
         let at = at.min(self.len());
@@ -327,7 +326,6 @@ impl FrameBody {
     /// Appends `bytes`.
     ///
     /// # Errors
-    ///
     /// The frame would exceed [`MAX_FRAME`]; it is then unchanged.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
         if self.len() + bytes.len() > MAX_FRAME {

@@ -5,7 +5,6 @@ use std::path::Path;
 /// Reads a file of UTF-8 text.
 ///
 /// # Errors
-///
 /// The file cannot be read. Of kind `InvalidData`: the line and the first byte that is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(std::fs::read(path)?).map_err(|error| {

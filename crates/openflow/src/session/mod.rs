@@ -62,7 +62,6 @@ impl Session {
     /// messages that cannot be decoded.
     ///
     /// # Panics
-    ///
     /// `config.versions` is empty.
     pub fn switch(config: SessionConfig, now: Instant) -> Session {
         Session::start(End::Switch, config, now)
@@ -71,7 +70,6 @@ impl Session {
     /// Starts the controller's side: sends a hello, then a features request, and is up once the reply is received.
     ///
     /// # Panics
-    ///
     /// `config.versions` is empty.
     pub fn controller(config: SessionConfig, now: Instant) -> Session {
         Session::start(End::Controller, config, now)
@@ -141,7 +139,6 @@ impl Session {
     /// [`Session::next_xid`] gives fresh ones.
     ///
     /// # Errors
-    ///
     /// The session is not up, its output is full, or the version cannot carry the message. Nothing is then queued.
     pub fn send(&mut self, message: &Message) -> Result<(), SendError> {
         let State::Up(version) = self.state else {
@@ -158,7 +155,6 @@ impl Session {
     /// Queues `count` messages that are already encoded in this session's version.
     ///
     /// # Errors
-    ///
     /// The session is not up, or its output is full. Nothing is then queued.
     pub fn send_encoded(&mut self, messages: &[u8], count: u64) -> Result<(), SendError> {
         if !matches!(self.state, State::Up(_)) {

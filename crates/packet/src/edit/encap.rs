@@ -11,7 +11,6 @@ const ETHERNET_BYTES: usize = 14;
 /// Pushes an Ethernet header with zero addresses onto a packet that has none.
 ///
 /// # Errors
-///
 /// [`EditError::PacketType`] if the packet already starts with an Ethernet header, [`EditError::TooLong`] if the
 /// frame would be too long.
 pub fn encap_ethernet(frame: &mut Frame) -> Result<Edited, EditError> {
@@ -27,7 +26,6 @@ pub fn encap_ethernet(frame: &mut Frame) -> Result<Edited, EditError> {
 /// Pushes a network service header, with the values of [`nsh::build`]. Its next protocol is the packet's type.
 ///
 /// # Errors
-///
 /// [`EditError::PacketType`] if there is no next protocol number for that type or `tlvs` do not fit into the header,
 /// [`EditError::TooLong`] if the frame would be too long.
 pub fn encap_nsh<'a>(
@@ -47,7 +45,6 @@ pub fn encap_nsh<'a>(
 /// type `wanted`, unless that is [`PacketType::NEXT_PROTOCOL`].
 ///
 /// # Errors
-///
 /// [`EditError::PacketType`] if the packet starts with another header, or the packet below is of another type.
 pub fn decap(frame: &mut Frame, layers: &Layers, wanted: PacketType) -> Result<Edited, EditError> {
     let (bytes, under) = outermost(frame, layers).ok_or(EditError::PacketType)?;

@@ -45,7 +45,6 @@ pub(super) fn service_tag(frame: &Frame, layers: &Layers) -> Option<usize> {
 /// zero (OpenFlow 1.3.5, 5.12.1).
 ///
 /// # Errors
-///
 /// [`EditError::TooLong`] if the frame would be too long.
 pub fn push_vlan(frame: &mut Frame, layers: &Layers, tpid: u16) -> Result<Edited, EditError> {
     if frame.len() < 14 || !frame.packet_type().is_ethernet() {
@@ -71,7 +70,6 @@ pub fn pop_vlan(frame: &mut Frame, layers: &Layers) -> Edited {
 /// are copied from the outermost entry; otherwise the TTL is copied from IP, or zero.
 ///
 /// # Errors
-///
 /// [`EditError::TooLong`] if the frame would be too long.
 pub fn push_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Edited, EditError> {
     let field = type_field(frame, layers);
@@ -125,7 +123,6 @@ pub fn pop_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Edited {
 /// (OpenFlow 1.3.5, 5.12.1). VLAN tags stay with the customer's frame.
 ///
 /// # Errors
-///
 /// [`EditError::TooLong`] if the frame would be too long.
 pub fn push_pbb(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Edited, EditError> {
     let addresses = read::<12>(frame.bytes(), 0).filter(|_| frame.packet_type().is_ethernet());

@@ -76,7 +76,6 @@ pub fn set_mpls_ttl(frame: &mut Frame, layers: &Layers, ttl: u8) -> Edited {
 /// Decrements the TTL of the outermost MPLS entry.
 ///
 /// # Errors
-///
 /// [`EditError::TtlExpired`] if it was 0 or 1.
 pub fn dec_mpls_ttl(frame: &mut Frame, layers: &Layers) -> Result<Edited, EditError> {
     decrement(frame, Header::mpls(layers))
@@ -90,7 +89,6 @@ pub fn set_nw_ttl(frame: &mut Frame, layers: &Layers, ttl: u8) -> Edited {
 /// Decrements the IPv4 TTL or IPv6 hop limit.
 ///
 /// # Errors
-///
 /// [`EditError::TtlExpired`] if it was 0 or 1.
 pub fn dec_nw_ttl(frame: &mut Frame, layers: &Layers) -> Result<Edited, EditError> {
     decrement(frame, Header::network(layers))
@@ -99,7 +97,6 @@ pub fn dec_nw_ttl(frame: &mut Frame, layers: &Layers) -> Result<Edited, EditErro
 /// Decrements the TTL of the network service header.
 ///
 /// # Errors
-///
 /// [`EditError::TtlExpired`] if it was 0 or 1.
 pub fn dec_nsh_ttl(frame: &mut Frame, layers: &Layers) -> Result<Edited, EditError> {
     let Some((Network::Nsh, at)) = layers.network else { return Ok(Edited::Nothing) };

@@ -12,7 +12,6 @@ impl FrameBody {
     /// header.
     ///
     /// # Errors
-    ///
     /// The frame would exceed [`MAX_FRAME`]; it is then unchanged.
     #[inline]
     pub fn push_tag(&mut self, tag: [u8; TAG]) -> Result<(), TooLong> {

@@ -83,7 +83,6 @@ pub struct TooShort(pub usize);
 /// it.
 ///
 /// # Errors
-///
 /// [`TooShort`] if there is no whole Ethernet header.
 #[inline]
 pub fn parse(frame: &[u8], in_port: PortNo) -> Result<Parsed, TooShort> {
@@ -96,7 +95,6 @@ pub fn parse(frame: &[u8], in_port: PortNo) -> Result<Parsed, TooShort> {
 /// for longer than most of parsing takes, because its words were just written.
 ///
 /// # Errors
-///
 /// [`TooShort`] if there is no whole Ethernet header; `parsed` is then unchanged.
 #[inline]
 pub fn parse_into(frame: &[u8], in_port: PortNo, parsed: &mut Parsed) -> Result<(), TooShort> {
@@ -121,7 +119,6 @@ pub fn parse_into(frame: &[u8], in_port: PortNo, parsed: &mut Parsed) -> Result<
 /// Parses a frame including its properties that are not in the bytes: packets without Ethernet header, tunnels.
 ///
 /// # Errors
-///
 /// [`TooShort`] if the packet's type is Ethernet and the Ethernet header is not whole; `parsed` is then unchanged.
 #[inline]
 pub fn parse_frame(frame: &Frame, in_port: PortNo, parsed: &mut Parsed) -> Result<(), TooShort> {
@@ -136,7 +133,6 @@ impl Parsed {
     /// Parses a frame like [`parse_frame`], and returns the result.
     ///
     /// # Errors
-    ///
     /// [`TooShort`] if the packet's type is Ethernet and the Ethernet header is not whole.
     pub fn of(frame: &Frame, in_port: PortNo) -> Result<Parsed, TooShort> {
         let mut parsed = Parsed::default();
