@@ -1,12 +1,12 @@
-//! The claim of a switch's port to a network interface: a second port that forwards would receive each frame as well,
-//! and forward it again.
+//! Claims a network interface for one forwarding port: a second one would receive each frame as well and forward it
+//! again.
 //!
 //! A claim is a listening Unix socket with an abstract address. Such addresses belong to a network namespace, as
-//! indices of interfaces do, so one address is one interface, whatever its name. The kernel frees the address with the
-//! process, however that ends.
+//! interface indices do, so one address stands for one interface, whatever its name. The kernel frees the address
+//! when the process ends, however it ends.
 //!
-//! Only ports that forward make claims ([`crate::open_alone`]). Taps, recorders, traffic generators and the profiler
-//! look at an interface or send on it beside the switch that has it, and are let in.
+//! Only forwarding ports make claims ([`crate::open_alone`]). Taps, recorders, traffic generators and the profiler
+//! observe an interface or send on it while a switch uses it, and need no claim.
 use crate::PortError;
 use crate::interface::{Interface, refused};
 use crate::spec::Options;
@@ -16,17 +16,19 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::{fs, io};
 
-/// The right to forward frames of one interface, while it is held.
+/// Exclusive right to forward frames of one interface; dropping it releases the claim.
 #[derive(Debug)]
 pub(crate) struct Claim {
     _listener: UnixListener,
 }
 
 impl Claim {
-    /// Claims an interface of the calling thread's network namespace, if the port is one that needs to.
+    /// Claims an interface of the calling thread's network namespace, if the port's options require a claim. Returns
+    /// `None` if they do not, or if a process of another user, neither root nor this process's user, holds the
+    /// address.
     ///
     /// # Errors
-    /// Another port has claimed it: the message names its process.
+    /// Another port holds the claim: the message names its process.
     pub(crate) fn make(interface: &Interface, options: &Options) -> Result<Option<Claim>, PortError> {
         if !options.is_alone() {
             return Ok(None);
@@ -39,7 +41,7 @@ impl Claim {
             Ok(listener) => Ok(Some(Claim { _listener: listener })),
             Err(error) if errno(&error) == libc::EBUSY => match Holder::of(&address) {
                 Holder::Stranger => {
-                    // Anybody may take the address: only those who may open ports are believed.
+                    // Any process may bind the address. Only processes of root or this user could have opened a port.
                     tracing::warn!(interface = interface.name(), "another user's program has the claim's address");
                     Ok(None)
                 }
@@ -53,26 +55,26 @@ impl Claim {
     }
 }
 
-/// An address that is in use, as an error that is waited for: after a port is closed, a program that is being started
-/// holds a copy of its socket until it runs.
+/// Maps "address in use" to an error that is retried: after a port is closed, a program that is being started holds a
+/// copy of its socket until its exec.
 fn as_busy(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::AddrInUse { io::Error::from_raw_os_error(libc::EBUSY) } else { error }
 }
 
-/// Who has claimed an interface.
+/// Process that holds the claim of an interface.
 enum Holder {
     /// Another port of this process.
     Oneself,
-    /// A process, with its command line as far as that can be read.
+    /// Another process, with its command line as far as it can be read.
     Process(i32, String),
-    /// Of a user who is neither root nor this process's own.
+    /// A process of a user who is neither root nor this process's user.
     Stranger,
-    /// The kernel does not tell: it ended just now, or is in another process namespace.
+    /// Unknown to the kernel: the process just ended, or is in another process namespace.
     Unknown,
 }
 
 impl Holder {
-    /// Asks the kernel who listens at a claim.
+    /// Asks the kernel for the process that listens on a claim's address.
     fn of(address: &SocketAddr) -> Holder {
         let asked = UnixStream::connect_addr(address).and_then(|stream| Ok(socket_peercred(stream)?));
         let Ok(credentials) = asked else { return Holder::Unknown };
@@ -97,7 +99,7 @@ impl std::fmt::Display for Holder {
     }
 }
 
-/// A process's command line, at most 80 characters of it; empty if it cannot be read.
+/// Returns a process's command line, at most 80 characters; empty if it cannot be read.
 fn command_line(pid: i32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes).replace('\0', " ");

@@ -1,4 +1,4 @@
-//! A descriptor that another thread makes readable: how engines and memory ports wake each other.
+//! Wakes a thread that sleeps on a descriptor: used between engines and memory ports.
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct EventFd(OwnedFd);
 
 impl EventFd {
-    /// A descriptor that is not readable yet.
+    /// Creates a descriptor that is not readable yet.
     ///
     /// # Errors
     /// The process or the system has no descriptor left.
@@ -19,11 +19,11 @@ impl EventFd {
 
     /// Makes the descriptor readable.
     pub fn signal(&self) {
-        // The one error there is, a full counter, means that it is readable already.
+        // The only possible error, a full counter, means that the descriptor is already readable.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    /// Makes it unreadable again; whether it was readable.
+    /// Makes the descriptor unreadable again. Returns true if it was readable.
     pub fn drain(&self) -> bool {
         rustix::io::read(&self.0, &mut [0; 8]).is_ok()
     }
@@ -35,15 +35,16 @@ impl AsFd for EventFd {
     }
 }
 
-/// Waits until `fd` is readable, at most `timeout_ms` milliseconds; whether it is.
+/// Waits until `fd` is readable, at most `timeout_ms` milliseconds. Returns true if it is.
 pub fn wait_readable(fd: BorrowedFd<'_>, timeout_ms: u32) -> bool {
     wait_any(&[fd], Some(Duration::from_millis(timeout_ms.into())))
 }
 
-/// Sleeps until one of `fds` is readable, at most `timeout` (none: without end); whether one is. May return early.
+/// Sleeps until one of `fds` is readable, at most `timeout` (`None`: no limit). Returns true if one is. May return
+/// early.
 pub fn wait_any(fds: &[BorrowedFd<'_>], timeout: Option<Duration>) -> bool {
     let mut fds: Vec<PollFd<'_>> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
-    // More seconds than the kernel takes are as good as no limit.
+    // A timeout of more seconds than the kernel accepts is treated as no limit.
     let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
     poll(&mut fds, timeout.as_ref()).is_ok_and(|ready| ready > 0)
 }

@@ -1,4 +1,4 @@
-//! A network interface of the machine: finding it, and asking about it.
+//! Finds a network interface of the machine, and reads and changes its settings.
 use crate::spec::{Options, nearest};
 use crate::sys::{errno, ioctl, ioctl::InterfaceRequest, socket};
 use crate::{LinkState, PortError, PortInfo, ethtool};
@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::{fs, io};
 use weir_packet::MacAddr;
 
-/// Bytes that a frame may be longer than the MTU: an Ethernet header and one VLAN tag, as Linux counts.
+/// Bytes by which a frame may exceed the MTU: an Ethernet header and one VLAN tag, as Linux counts.
 pub(crate) const LINK_HEADER_MAX: usize = 18;
 
-/// An interface of the network namespace in which it was looked up, whatever namespace its user is in later.
+/// An interface in the network namespace in which it was looked up. Stays valid if the thread changes its namespace,
+/// because the socket stays in the first one.
 #[derive(Debug)]
 pub(crate) struct Interface {
     socket: OwnedFd,
@@ -21,10 +22,10 @@ pub(crate) struct Interface {
 }
 
 impl Interface {
-    /// Finds an interface.
+    /// Finds an interface by name.
     ///
     /// # Errors
-    /// There is none (the message names those there are), or it does not carry Ethernet frames.
+    /// No such interface (the message lists the existing ones), or the interface does not carry Ethernet frames.
     pub(crate) fn find(name: &str, options: &Options) -> Result<Self, PortError> {
         let kind = options.spec().split(':').next().unwrap_or_default();
         if name.is_empty() {
@@ -50,7 +51,7 @@ impl Interface {
         Ok(interface)
     }
 
-    /// The interface of this index in the calling thread's network namespace.
+    /// Returns the interface with this index in the calling thread's network namespace.
     pub(crate) fn at_index(index: i32) -> io::Result<Self> {
         let socket = socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
         let mut interface = Interface { socket, name: String::new(), index, namespace: own_namespace() };
@@ -58,25 +59,25 @@ impl Interface {
         Ok(interface)
     }
 
-    /// Its index in its namespace.
+    /// Returns the interface's index in its namespace.
     pub(crate) fn index(&self) -> i32 {
         self.index
     }
 
-    /// Its network namespace, by the number of its file; 0 if that is not known.
+    /// Returns the network namespace as the inode number of its file; 0 if not known.
     pub(crate) fn namespace(&self) -> u64 {
         self.namespace
     }
 
-    /// Its name when it was looked up.
+    /// Returns the interface's name at the time of the lookup.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What a port on it is.
+    /// Returns the [`PortInfo`] of a port on this interface.
     ///
     /// # Errors
-    /// It vanished.
+    /// The interface vanished.
     pub(crate) fn describe(&self, options: &Options) -> Result<PortInfo, PortError> {
         let failed = |source| refused(options, "read the interface's settings", source, "");
         let (_, mac) = self.ask(libc::SIOCGIFHWADDR).map_err(failed)?.hardware_address();
@@ -88,37 +89,37 @@ impl Interface {
         })
     }
 
-    /// Its MTU in bytes.
+    /// Returns the MTU in bytes.
     ///
     /// # Errors
-    /// It vanished.
+    /// The interface vanished.
     pub(crate) fn mtu(&self) -> io::Result<u32> {
         Ok(u32::try_from(self.ask(libc::SIOCGIFMTU)?.integer()).unwrap_or(0))
     }
 
-    /// Whether it is still there.
+    /// Returns true if the interface still exists.
     pub(crate) fn exists(&self) -> bool {
         self.request().is_ok()
     }
 
-    /// Whether it is up with a carrier, and its rate.
+    /// Returns whether the interface is up with a carrier, and its rate.
     pub(crate) fn link(&self) -> LinkState {
         const RUNNING: i32 = libc::IFF_UP | libc::IFF_RUNNING;
         let up = self.ask(libc::SIOCGIFFLAGS).is_ok_and(|answer| answer.flags() & RUNNING == RUNNING);
         LinkState { up, speed: if up { ethtool::speed(self) } else { None } }
     }
 
-    /// Whether it is set up, with a carrier or not.
+    /// Returns true if the interface is administratively up, with a carrier or not.
     pub(crate) fn is_up(&self) -> bool {
         self.ask(libc::SIOCGIFFLAGS).is_ok_and(|answer| answer.flags() & libc::IFF_UP != 0)
     }
 
-    /// Sets it up.
+    /// Sets the interface administratively up.
     pub(crate) fn set_up(&self) -> io::Result<()> {
         self.change_flags(|flags| flags | libc::IFF_UP)
     }
 
-    /// Sets it down.
+    /// Sets the interface administratively down.
     pub(crate) fn set_down(&self) -> io::Result<()> {
         self.change_flags(|flags| flags & !libc::IFF_UP)
     }
@@ -129,7 +130,7 @@ impl Interface {
         request.send(self.socket.as_fd(), libc::SIOCSIFFLAGS)
     }
 
-    /// Sends an ethtool command about it.
+    /// Sends an ethtool command for the interface.
     pub(crate) fn ethtool<T: crate::sys::Plain>(&self, command: &mut T) -> io::Result<()> {
         self.request()?.ethtool(self.socket.as_fd(), command)
     }
@@ -140,7 +141,8 @@ impl Interface {
         Ok(structure)
     }
 
-    /// A request about it, by the name it has now: it may have been renamed, and its old name be another's.
+    /// Returns a request with the interface's current name: it may have been renamed, and its old name may belong to
+    /// another interface.
     fn request(&self) -> io::Result<InterfaceRequest> {
         let mut request = InterfaceRequest::empty();
         request.set_index(self.index);
@@ -149,12 +151,12 @@ impl Interface {
     }
 }
 
-/// Keeps an interface down that was up, until this is dropped.
+/// Guard of an interface that was up and is held down; dropping it sets the interface up again.
 #[derive(Debug)]
 pub(crate) struct HeldDown(Arc<Interface>);
 
 impl HeldDown {
-    /// Sets an interface up or down, as [`crate::Port::set_admin`] says.
+    /// Sets an interface up or down, as [`crate::Port::set_admin`] requires.
     ///
     /// # Errors
     /// The system refuses.
@@ -180,13 +182,13 @@ impl Drop for HeldDown {
     }
 }
 
-/// Names of the interfaces in the calling thread's network namespace, as the kernel has them: `/sys` may show another
-/// namespace's.
+/// Returns the names of the interfaces in the calling thread's network namespace, as the kernel reports them: `/sys`
+/// may show another namespace.
 pub fn names() -> Vec<String> {
     ioctl::interface_names()
 }
 
-/// The index of the interface of a name in the calling thread's network namespace, if there is one.
+/// Returns the index of the interface `name` in the calling thread's network namespace, if it exists.
 pub fn index_of(name: &str) -> Option<u32> {
     let socket = socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0).ok()?;
     let mut request = InterfaceRequest::of(name)?;
@@ -194,17 +196,17 @@ pub fn index_of(name: &str) -> Option<u32> {
     u32::try_from(request.integer()).ok()
 }
 
-/// The name that the interface of an index has now in the calling thread's network namespace, if there is one.
+/// Returns the current name of the interface with `index` in the calling thread's network namespace, if it exists.
 pub fn name_of(index: u32) -> Option<String> {
     Some(Interface::at_index(i32::try_from(index).ok()?).ok()?.name)
 }
 
-/// The calling thread's network namespace, by the number of its file; 0 if the system does not say.
+/// Returns the inode number of the calling thread's network namespace; 0 if the system does not report it.
 pub(crate) fn own_namespace() -> u64 {
     fs::metadata("/proc/thread-self/ns/net").map_or(0, |file| file.ino())
 }
 
-/// Says that an interface is not there, and which are.
+/// Returns the error text for a missing interface, with the existing ones (at most 32).
 fn no_such_interface(name: &str) -> String {
     let mut names = names();
     let near = nearest(name, names.iter().map(String::as_str));
@@ -213,8 +215,9 @@ fn no_such_interface(name: &str) -> String {
     format!("no interface `{name}` in this network namespace{hint}; there are {}", names.join(", "))
 }
 
-/// A refusal of the system with what to do about it. `capabilities` are all that this kind
-/// of port needs (`CAP_NET_RAW`), since setcap(8) replaces what a program had; empty where none is needed.
+/// Returns the error for an operation that the system refused, with advice. `capabilities` lists all that this kind
+/// of port needs (`CAP_NET_RAW`), because setcap(8) replaces a program's earlier capabilities; empty if none is
+/// needed.
 pub(crate) fn refused(options: &Options, tried: &str, source: io::Error, capabilities: &str) -> PortError {
     let advice = match errno(&source) {
         libc::EPERM | libc::EACCES if !capabilities.is_empty() => needs(capabilities),
@@ -224,7 +227,7 @@ pub(crate) fn refused(options: &Options, tried: &str, source: io::Error, capabil
     PortError::System { spec: options.spec().to_owned(), tried: tried.to_owned(), source, advice }
 }
 
-/// How to get capabilities.
+/// Returns advice on how to grant capabilities to the program.
 fn needs(capabilities: &str) -> String {
     let program = std::env::current_exe().map_or_else(|_| "weir".to_owned(), |path| path.display().to_string());
     let lower = capabilities.to_lowercase().replace(" and ", ",").replace(", ", ",");

@@ -1,4 +1,5 @@
-//! What the kernel is told about its network interfaces, by messages: starting a program for each change would take far longer than the change.
+//! Changes network interfaces of the kernel by netlink messages: starting a program for each change would take far
+//! longer than the change.
 use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkFlags, LinkMessage};
@@ -6,11 +7,11 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The kernel, as it is talked to in the network namespace in which this was made.
+/// Netlink connection to the kernel, in the network namespace in which it was opened.
 pub struct Kernel(Socket);
 
 impl Kernel {
-    /// The kernel, from the calling thread's namespace.
+    /// Opens a connection in the calling thread's namespace.
     ///
     /// # Errors
     /// The process or the system has no descriptor left.
@@ -21,10 +22,10 @@ impl Kernel {
         Ok(Kernel(socket))
     }
 
-    /// Sets an interface up.
+    /// Sets an interface administratively up.
     ///
     /// # Errors
-    /// The kernel refuses, or there is no interface of this index.
+    /// The kernel refuses, or no interface has this index.
     pub fn set_up(&mut self, index: u32) -> io::Result<()> {
         let mut link = LinkMessage::default();
         link.header.index = index;
@@ -33,7 +34,8 @@ impl Kernel {
         self.tell(RouteNetlinkMessage::SetLink(link), 0)
     }
 
-    /// Sends a message, with `NLM_F_*` flags beside those of any request, and waits until the kernel has carried it out.
+    /// Sends a message, with `NLM_F_*` flags in addition to those of any request, and waits until the kernel has
+    /// executed it.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -41,10 +43,11 @@ impl Kernel {
         self.tell_all(vec![message], flags)
     }
 
-    /// The same with several at once. The kernel answers the last, and before that whatever it refuses.
+    /// Sends several messages in one datagram and waits for the answer. The kernel acknowledges the last message; a
+    /// message that it refuses is answered before that.
     ///
     /// # Errors
-    /// The kernel refuses one.
+    /// The kernel refuses one of the messages.
     pub fn tell_all(&mut self, messages: Vec<RouteNetlinkMessage>, flags: u16) -> io::Result<()> {
         let last = messages.len().saturating_sub(1);
         let mut bytes = Vec::new();
@@ -54,7 +57,7 @@ impl Kernel {
             let mut message = NetlinkMessage::new(header, NetlinkPayload::from(message));
             message.finalize();
             let at = bytes.len();
-            // Each begins with a multiple of four.
+            // Each message begins at a multiple of four bytes.
             bytes.resize(at + message.buffer_len().next_multiple_of(4), 0);
             message.serialize(&mut bytes[at..]);
         }

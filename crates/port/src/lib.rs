@@ -1,8 +1,8 @@
-//! Ports: where frames come in and go out.
+//! Ports: the interfaces through which the switch receives and transmits frames.
 //!
-//! A [`Port`] is driven by one engine thread: it receives into and transmits from batches of frames, never blocks, and says
-//! how to wait for it. Each kind has a module; [`spec`] reads `KIND:NAME` and opens the right one; wrappers around any port
-//! shape, trace or break it.
+//! A [`Port`] is driven by one engine thread. It receives frames into batches and transmits frames from batches,
+//! never blocks, and tells the engine how to wait for frames. Each kind of port has a module. [`spec`] parses
+//! `KIND:NAME` and opens the port. Wrappers around any port limit its rate, delay, record or damage its frames.
 pub mod af_packet;
 pub mod af_xdp;
 mod claim;

@@ -1,7 +1,7 @@
-//! What the kernel tells about network interfaces: changes as they happen, and counters.
+//! Reports changes of network interfaces as they happen, and reads their counters from the kernel.
 //!
-//! One [`Monitor`] serves all ports of an engine: a port asks about its own link only now and then, and not every kind of
-//! port is woken when its device goes down or away.
+//! One [`Monitor`] serves all ports of an engine: a port reads its own link state only now and then, and not every
+//! kind of port is woken when its device goes down or vanishes.
 use netlink_packet_core::{NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Stats64};
 use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
@@ -11,40 +11,40 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
-/// The multicast group of link changes (`RTMGRP_LINK`).
+/// Multicast group of link changes (`RTMGRP_LINK`).
 const LINK_GROUP: u32 = 1;
 
-/// Tells of changes of the links in the network namespace in which it was made.
+/// Reports changes of links in the network namespace in which it was created.
 pub struct Monitor {
     socket: Socket,
     events: VecDeque<Event>,
 }
 
-/// What happened.
+/// Change of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// An interface was made or changed, not necessarily in whether it is up: names, addresses and MTUs change too.
+    /// An interface was created or changed. Names, addresses and MTUs change too, not only the link.
     Changed {
-        /// Its index.
+        /// Index of the interface.
         index: u32,
-        /// Its name by now.
+        /// Current name of the interface.
         name: String,
-        /// Whether it is up with a carrier.
+        /// True if the interface is up with a carrier.
         up: bool,
     },
-    /// An interface was deleted, or moved to another namespace.
+    /// An interface was deleted or moved to another namespace.
     Removed {
-        /// Its index.
+        /// Index of the interface.
         index: u32,
-        /// Its last name.
+        /// Last name of the interface.
         name: String,
     },
-    /// More happened than the kernel kept: ask every port for its link.
+    /// Events were lost because the kernel's buffer was full: read the link state of every port.
     Missed,
 }
 
 impl Monitor {
-    /// Begins to listen.
+    /// Starts listening for changes.
     ///
     /// # Errors
     /// The process or the system has no descriptor left.
@@ -55,14 +55,14 @@ impl Monitor {
         Ok(Monitor { socket, events: VecDeque::new() })
     }
 
-    /// The next change, oldest first; `None` when there is none now.
+    /// Returns the oldest pending change; `None` if there is none now.
     ///
     /// # Errors
-    /// The kernel refuses to tell more.
+    /// Receiving from the kernel fails.
     pub fn next_event(&mut self) -> io::Result<Option<Event>> {
         while self.events.is_empty() {
             match self.socket.recv_from_full() {
-                // Anybody may write to a netlink socket; only the kernel has port number 0.
+                // Any process may write to a netlink socket; only the kernel has port number 0.
                 Ok((bytes, sender)) if sender.port_number() == 0 => {
                     self.events.extend(messages(&bytes).filter_map(event))
                 }
@@ -83,18 +83,18 @@ impl AsFd for Monitor {
     }
 }
 
-/// Asks the kernel about an interface, in the network namespace in which this was made.
+/// Netlink queries about one interface, in the network namespace in which the query was created.
 pub(crate) struct Query {
     socket: Socket,
     index: u32,
 }
 
-/// Where the other end of a veth is.
+/// Location of the other end of a veth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PeerPlace {
-    /// Its index in its namespace.
+    /// Interface index of the other end, in its namespace.
     pub(crate) index: i32,
-    /// The number by which this namespace knows the other's; `None`: they are the same.
+    /// Identifier by which this namespace refers to the peer's namespace; `None` if both ends are in this namespace.
     pub(crate) namespace: Option<i32>,
 }
 
@@ -107,7 +107,7 @@ impl Query {
         Ok(Query { socket, index: index.cast_unsigned() })
     }
 
-    /// The interface's counters; `None` if it is gone.
+    /// Returns the interface's counters; `None` if it is gone.
     pub(crate) fn statistics(&self) -> Option<Stats64> {
         self.link()?.attributes.into_iter().find_map(|attribute| match attribute {
             LinkAttribute::Stats64(stats) => Some(stats),
@@ -115,7 +115,7 @@ impl Query {
         })
     }
 
-    /// Where the interface's other end is, if it is a veth's.
+    /// Returns the location of the interface's other end, if it is a veth.
     pub(crate) fn veth_peer(&self) -> Option<PeerPlace> {
         let (mut veth, mut index, mut namespace) = (false, None, None);
         for attribute in self.link()?.attributes {
@@ -129,7 +129,7 @@ impl Query {
         index.filter(|_| veth).map(|index| PeerPlace { index, namespace })
     }
 
-    /// The number by which this namespace knows the one that `file` is open on.
+    /// Returns the identifier by which this namespace refers to the namespace that `file` is open on.
     pub(crate) fn namespace_number(&self, file: BorrowedFd<'_>) -> Option<i32> {
         let mut request = NsidMessage::default();
         request.attributes.push(NsidAttribute::Fd(file.as_raw_fd().cast_unsigned()));
@@ -152,7 +152,7 @@ impl Query {
         })
     }
 
-    /// Asks, and gives the answer that `wanted` picks.
+    /// Sends a request and returns the first answer that `wanted` accepts.
     fn ask<T>(&self, request: RouteNetlinkMessage, wanted: impl Fn(RouteNetlinkMessage) -> Option<T>) -> Option<T> {
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST;
@@ -167,11 +167,11 @@ impl Query {
     }
 }
 
-/// The messages in a datagram; what cannot be read is passed over.
+/// Iterates over the messages in a datagram; skips messages that cannot be parsed.
 fn messages(mut bytes: &[u8]) -> impl Iterator<Item = RouteNetlinkMessage> {
     std::iter::from_fn(move || {
         loop {
-            // Each message begins with its length, and the next with the next multiple of four.
+            // Each message begins with its length. Messages begin at multiples of four bytes.
             let length = u32::from_ne_bytes(*bytes.first_chunk()?);
             let length = usize::try_from(length).ok().filter(|&length| (16..=bytes.len()).contains(&length))?;
             let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&bytes[..length]);
@@ -189,7 +189,7 @@ fn event(message: RouteNetlinkMessage) -> Option<Event> {
             let up = link.header.flags.contains(LinkFlags::Up | LinkFlags::Running);
             Some(Event::Changed { index: link.header.index, name: name(link)?, up })
         }
-        // Leaving a bridge, too, is told as a deletion, of the family of bridges.
+        // Leaving a bridge is reported as a deletion too, with the address family of bridges.
         RouteNetlinkMessage::DelLink(link) if link.header.interface_family == AddressFamily::Unspec => {
             Some(Event::Removed { index: link.header.index, name: name(link)? })
         }

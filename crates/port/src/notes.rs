@@ -1,8 +1,8 @@
-//! Notes of the features that ports switched off at interfaces, for those who tidy up after a process that was killed:
-//! `weir cleanup`, and the next port on the interface.
+//! Records which interface features ports switched off, so that they can be restored after a process was killed: by
+//! `weir cleanup`, or by the next port on the interface.
 //!
-//! A note is a file `/run/weir/features/PID-NUMBER`, locked by its process (flock(2)) for as long as that lives. Where
-//! a port may not write there, since weir does not run as root, there is none.
+//! A note is a file `/run/weir/features/PID-NUMBER`, locked by its process (flock(2)) until the process ends. If weir
+//! does not run as root and may not write there, no note is written.
 use crate::ethtool;
 use crate::interface::Interface;
 use crate::peer;
@@ -13,24 +13,24 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Where notes are.
+/// Folder of the notes.
 const FOLDER: &str = "/run/weir/features";
-/// Begins the names of notes that are being written.
+/// First character in the names of notes that are being written.
 const UNFINISHED: char = '.';
-/// Bytes of a note at most; the names of all features that Linux has are fewer.
+/// Maximum size of a note in bytes; more than the names of all features of Linux.
 const NOTE_MAX: u64 = 16 << 10;
 
-/// What a note says.
+/// Contents of a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Said {
-    /// The network namespace, by the number of its file, and the interface there.
+    /// Inode number of the network namespace that `index` and `name` refer to.
     namespace: u64,
     index: i32,
     name: String,
     features: Vec<String>,
 }
 
-/// A note of this process; erased when dropped.
+/// A note of this process; dropping it erases the note.
 #[derive(Debug)]
 pub(crate) struct Note {
     path: PathBuf,
@@ -38,10 +38,10 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    /// Writes down that features of an interface are being switched off.
+    /// Writes a note that features of an interface are being switched off.
     ///
     /// # Errors
-    /// The system refuses: this is not root, or `/run` is read-only.
+    /// The system refuses: the process is not root, or `/run` is read-only.
     pub(crate) fn write(interface: &Interface, features: Vec<String>) -> io::Result<Note> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let said = Said {
@@ -56,7 +56,7 @@ impl Note {
         let mut file = File::create(&unfinished)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         file.write_all(said.text().as_bytes())?;
-        // Others look at it only now that it is locked.
+        // Readers ignore notes under the temporary name; at the rename the lock is already held.
         fs::rename(&unfinished, &path)?;
         Ok(Note { path, file })
     }
@@ -64,54 +64,54 @@ impl Note {
 
 impl Drop for Note {
     fn drop(&mut self) {
-        // A process that gave up root may not delete in the folder, but what it has open it may empty.
+        // A process that gave up root may not delete in the folder, but it may empty a file that it has open.
         if fs::remove_file(&self.path).is_err() {
             let _ = self.file.set_len(0);
         }
     }
 }
 
-/// Features that a process left off which was killed.
+/// Features that a killed process left switched off.
 #[derive(Debug)]
 pub struct LeftOff {
-    /// The process.
+    /// Identifier of the killed process.
     pub pid: u32,
     said: Said,
     path: PathBuf,
-    /// Locked: nobody else restores the same.
+    /// Locked file: no other process restores these features at the same time.
     _file: File,
 }
 
-/// What processes left off that are gone.
+/// Returns the features left switched off by processes that are gone.
 pub fn left_off() -> Vec<LeftOff> {
     let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
     entries.filter_map(|entry| LeftOff::read(entry.path())).collect()
 }
 
-/// The features that processes left off at an interface which are gone, for a port that takes the interface over and
-/// is to restore them. The notes stay until the result is dropped.
+/// Returns the features that processes which are gone left switched off at an interface, for a port that takes over
+/// the interface and will restore them. The notes stay locked until the result is dropped.
 pub(crate) fn left_off_at(interface: &Interface) -> Adopted {
     let is_it = |left: &LeftOff| left.said.is_of(interface) && interface.namespace() != 0;
     Adopted(left_off().into_iter().filter(is_it).collect())
 }
 
-/// Notes that another note takes the place of.
+/// Notes of killed processes that a new note replaces.
 pub(crate) struct Adopted(Vec<LeftOff>);
 
 impl Adopted {
-    /// The features they name.
+    /// Returns the features named in the notes.
     pub(crate) fn features(&self) -> Vec<&str> {
         self.0.iter().flat_map(|left| left.said.features.iter().map(String::as_str)).collect()
     }
 
-    /// Deletes the notes: another one has what they say.
+    /// Deletes the notes; called when another note holds their contents.
     pub(crate) fn erase(self) {
         self.0.iter().for_each(|left| _ = fs::remove_file(&left.path));
     }
 }
 
 impl LeftOff {
-    /// Reads a note, unless its process lives; one that cannot be read is deleted.
+    /// Reads a note, unless its process still runs. Deletes a note that cannot be parsed.
     fn read(path: PathBuf) -> Option<LeftOff> {
         let name = path.file_name()?.to_str()?;
         let pid = name.trim_start_matches(UNFINISHED).split_once('-')?.0.parse().ok()?;
@@ -126,12 +126,12 @@ impl LeftOff {
         Some(LeftOff { pid, said: said?, path, _file: file })
     }
 
-    /// The interface and the features, for people.
+    /// Returns a readable description: the interface and the features.
     pub fn describe(&self) -> String {
         format!("{}: {}", self.said.name, self.said.features.join(", "))
     }
 
-    /// Switches the features on again, if the interface is still there, and deletes the note.
+    /// Switches the features on again, if the interface still exists, and deletes the note.
     ///
     /// # Errors
     /// The system refuses; the note stays.
@@ -139,7 +139,7 @@ impl LeftOff {
         match peer::interface_in(self.said.namespace, self.said.index) {
             Ok(interface) if self.said.is_of(&interface) => ethtool::switch_on(&interface, &self.said.features)?,
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
-            // Gone, or another one.
+            // The interface is gone, or its index now belongs to another interface.
             _ => {}
         }
         fs::remove_file(&self.path)

@@ -1,8 +1,8 @@
-//! The other end of a veth, wherever it is.
+//! Finds the other end of a veth, in any network namespace.
 //!
-//! A host's VLAN interface leaves its tag to the veth (`tx-vlan-offload`), beside the frame's bytes, where XDP on this end
-//! does not see it: frames of one tenant would come out untagged. Only a setting of the host's end prevents that, so it is
-//! looked for, in the namespaces that have a name or a process.
+//! A host's VLAN interface leaves its tag to the veth (`tx-vlan-offload`), as metadata outside the frame's bytes. XDP
+//! on this end does not see the tag, so a tenant's frames would arrive untagged. Only a setting of the host's end
+//! prevents that. Therefore this module searches the namespaces that have a name or a process.
 use crate::interface::{Interface, own_namespace};
 use crate::link::Query;
 use crate::sys::enter_network_namespace;
@@ -13,20 +13,20 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
-/// The most namespaces that are looked into.
+/// Maximum number of namespaces to search.
 const NAMESPACES_MAX: usize = 4096;
 
-/// The other end of a veth.
+/// Result of searching for the other end of a veth.
 pub(crate) enum Peer {
     /// The interface is no veth.
     None,
-    /// It is here.
+    /// Interface of the other end.
     Found(Interface),
-    /// It is in a namespace that cannot be entered or found.
+    /// Result for an end in a namespace that cannot be entered or found.
     OutOfReach,
 }
 
-/// Looks for the other end of a veth.
+/// Searches for the other end of a veth.
 pub(crate) fn find(interface: &Interface) -> Peer {
     let Ok(query) = Query::new(interface.index()) else { return Peer::OutOfReach };
     let Some(place) = query.veth_peer() else { return Peer::None };
@@ -40,10 +40,10 @@ pub(crate) fn find(interface: &Interface) -> Peer {
     found.map_or(Peer::OutOfReach, Peer::Found)
 }
 
-/// The interface of an index in the network namespace whose file has a number.
+/// Returns the interface with `index` in the network namespace whose file has the inode number `namespace`.
 ///
 /// # Errors
-/// There is no such namespace or interface (any more), or this process may not enter it.
+/// The namespace or interface does not exist (any more), or this process may not enter the namespace.
 pub(crate) fn interface_in(namespace: u64, index: i32) -> io::Result<Interface> {
     if namespace == own_namespace() {
         return Interface::at_index(index);
@@ -52,7 +52,7 @@ pub(crate) fn interface_in(namespace: u64, index: i32) -> io::Result<Interface> 
     interface_within(&namespaces().find(is_it).ok_or(io::ErrorKind::NotFound)?, index)
 }
 
-/// The network namespaces that have a name or a process, each once.
+/// Iterates over the network namespaces that have a name or a process, each once.
 fn namespaces() -> impl Iterator<Item = File> {
     let entries = |folder: &str| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let of_process = |path: PathBuf| path.join("ns/net");
@@ -64,7 +64,8 @@ fn namespaces() -> impl Iterator<Item = File> {
         .take(NAMESPACES_MAX)
 }
 
-/// The interface of an index in another namespace. A thread goes there to open it; its socket stays there.
+/// Returns the interface with `index` in another namespace. A temporary thread enters the namespace to open the
+/// interface; the socket stays there.
 fn interface_within(namespace: &File, index: i32) -> io::Result<Interface> {
     let there = || {
         enter_network_namespace(namespace.as_fd())?;

@@ -1,7 +1,8 @@
-//! Ports as users write them: `KIND:NAME[,option=value...]`.
+//! Parses port specifications, `KIND:NAME[,option=value...]`, and opens the ports.
 //!
-//! [`PortSpec`] reads the text, [`open`] makes the port. Options of a kind are described in its module; every kind also
-//! takes those of [`crate::wrap`], which shape, trace or break a port. Values cannot hold a comma.
+//! [`PortSpec`] parses the text, [`open`] opens the port. The module of each kind describes its options. Every kind
+//! also accepts the options of [`crate::wrap`], which shape, record or damage a port's frames. Values cannot contain
+//! a comma.
 use crate::tunnel::{TunnelKind, TunnelPort};
 use crate::{Port, PortError, af_packet, af_xdp, memory, null, pcap, tap, wrap};
 use std::fmt;
@@ -16,13 +17,13 @@ pub enum Kind {
     AfXdp,
     /// A network interface through a packet socket.
     AfPacket,
-    /// A network interface that the port makes, for the host's own traffic.
+    /// A network interface that the port creates, for traffic with the host's own network stack.
     Tap,
-    /// Capture files.
+    /// Capture files, read or written.
     Pcap,
-    /// Discards, and optionally invents, frames.
+    /// Discards transmitted frames, and generates received frames if told to.
     Null,
-    /// The other end of the same name in this process.
+    /// An end of a pair in memory; the other end is the port with this name in the same process.
     Memory,
     /// A tunnel: Ethernet frames in UDP.
     Vxlan,
@@ -33,7 +34,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds with the names users write.
+    /// All kinds with their names in specifications.
     pub const ALL: [(Kind, &'static str); 9] = [
         (Kind::AfXdp, "af_xdp"),
         (Kind::AfPacket, "af_packet"),
@@ -47,23 +48,23 @@ impl Kind {
     ];
 }
 
-/// A port as the user wrote it.
+/// A parsed port specification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortSpec {
-    /// Its kind.
+    /// Kind of the port.
     pub kind: Kind,
-    /// The name behind the kind; empty if options follow at once.
+    /// Name after the kind; empty if options follow immediately.
     pub name: String,
-    /// What follows the name.
+    /// Options after the name.
     pub options: Options,
 }
 
-/// Options of a port: `option=value`, each at most once but for `queue`.
+/// Options of a port, `option=value`; each at most once, except `queue`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     spec: String,
     values: Vec<(String, String)>,
-    /// Whether no other port may be open that forwards frames of the same interface.
+    /// True if no other forwarding port may be open on the same interface.
     alone: bool,
 }
 
@@ -91,35 +92,35 @@ impl fmt::Display for PortSpec {
 }
 
 impl Options {
-    /// No options, for a port that nobody wrote down.
+    /// Returns no options, for a port opened without a written specification.
     pub fn none(spec: &str) -> Options {
         Options { spec: spec.to_owned(), values: Vec::new(), alone: false }
     }
 
-    /// The whole specification as the user wrote it.
+    /// Returns the whole specification as the user wrote it.
     pub fn spec(&self) -> &str {
         &self.spec
     }
 
-    /// Whether the port is to be the only one that forwards frames of its interface; see [`open_alone`].
+    /// Returns true if the port must be the only one that forwards frames of its interface; see [`open_alone`].
     pub(crate) fn is_alone(&self) -> bool {
         self.alone
     }
 
-    /// The text of an option.
+    /// Returns the text of an option, if it is given.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.texts(name).next()
     }
 
-    /// The texts of an option that may be given several times.
+    /// Returns the texts of an option that may be given several times.
     pub fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
         self.values.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The value of an option; `expected` says in errors what it should be.
+    /// Returns the value of an option, if it is given. `expected` describes a valid value in errors.
     ///
     /// # Errors
-    /// [`PortError::Spec`] if it cannot be read.
+    /// [`PortError::Spec`] if the text cannot be parsed.
     pub fn get<T: FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, PortError> {
         let Some(text) = self.text(name) else { return Ok(None) };
         match text.parse() {
@@ -128,10 +129,10 @@ impl Options {
         }
     }
 
-    /// The value of an option that is on or off.
+    /// Returns the value of an option that is on or off; `default` if it is not given.
     ///
     /// # Errors
-    /// [`PortError::Spec`] if it is neither.
+    /// [`PortError::Spec`] if the text is neither on nor off.
     pub fn flag(&self, name: &str, default: bool) -> Result<bool, PortError> {
         match self.text(name) {
             None => Ok(default),
@@ -141,10 +142,10 @@ impl Options {
         }
     }
 
-    /// Refuses options that are neither in `known` nor a wrapper's. Every kind calls this first.
+    /// Refuses options that are neither in `known` nor those of a wrapper. Every kind calls this first.
     ///
     /// # Errors
-    /// [`PortError::Spec`] naming the option, the nearest known one, and all of them.
+    /// [`PortError::Spec`] that names the unknown option, the nearest known one, and all of them.
     pub(crate) fn expect_only(&self, known: &[&'static str]) -> Result<(), PortError> {
         let known = || known.iter().copied().chain(wrap::OPTIONS);
         let Some((wrong, _)) = self.values.iter().find(|(key, _)| !known().any(|name| name == key)) else {
@@ -155,7 +156,8 @@ impl Options {
         Err(self.error(format!("no option `{wrong}`{hint}; options are {}", all.join(", "))))
     }
 
-    /// An error about this specification: what was found, what was expected, what to do.
+    /// Returns an error about this specification; `problem` says what was found, what was expected, and how to fix
+    /// it.
     pub fn error(&self, problem: impl Into<String>) -> PortError {
         PortError::Spec { spec: self.spec.clone(), problem: problem.into() }
     }
@@ -172,12 +174,12 @@ impl Options {
     }
 }
 
-/// Opens a port that forwards, as switches do: its interface is refused to others opened by this function, in any
-/// process of the network namespace, until the port is closed or its process ends. Ports with `outgoing=on` are for
-/// looking only, and free.
+/// Opens a port that forwards frames, as switches do. Its interface is refused to other ports opened by this
+/// function, in any process of the network namespace, until the port is closed or its process ends. Ports with
+/// `outgoing=on` only observe and are exempt.
 ///
 /// # Errors
-/// As [`open`]; another port has the interface (the message names its process).
+/// Those of [`open`], and an error if another port has the interface (the message names its process).
 pub fn open_alone(spec: &PortSpec) -> Result<Box<dyn Port>, PortError> {
     let options = Options { alone: true, ..spec.options.clone() };
     open(&PortSpec { options, ..spec.clone() })
@@ -186,7 +188,7 @@ pub fn open_alone(spec: &PortSpec) -> Result<Box<dyn Port>, PortError> {
 /// Opens a port.
 ///
 /// # Errors
-/// The specification is wrong, or the system refuses.
+/// The specification is not valid, or the system refuses.
 pub fn open(spec: &PortSpec) -> Result<Box<dyn Port>, PortError> {
     let (name, options) = (spec.name.as_str(), &spec.options);
     let port: Box<dyn Port> = match spec.kind {
@@ -203,7 +205,7 @@ pub fn open(spec: &PortSpec) -> Result<Box<dyn Port>, PortError> {
     wrap::wrap(port, options)
 }
 
-/// `memory:NAME[,capacity=FRAMES]`: the other end is the next `memory:NAME` opened in this process.
+/// Opens `memory:NAME[,capacity=FRAMES]`. The other end is the next `memory:NAME` opened in this process.
 fn open_memory(name: &str, options: &Options) -> Result<memory::MemoryPort, PortError> {
     static HUB: LazyLock<memory::Hub> = LazyLock::new(memory::Hub::default);
     options.expect_only(&["capacity"])?;
@@ -222,8 +224,8 @@ fn open_memory(name: &str, options: &Options) -> Result<memory::MemoryPort, Port
     })
 }
 
-/// A locally administered Ethernet address for a port that has none of its own: the same for the same text, in every run
-/// (FNV-1a).
+/// Returns a locally administered Ethernet address for a port that has no address of its own. Equal texts give equal
+/// addresses in every run (FNV-1a).
 pub(crate) fn synthetic_mac(text: &str) -> MacAddr {
     let hash = text
         .bytes()
@@ -232,20 +234,20 @@ pub(crate) fn synthetic_mac(text: &str) -> MacAddr {
     MacAddr([0x02, b, c, d, e, f])
 }
 
-/// What is said about an unknown kind.
+/// Returns the error text for an unknown kind.
 fn kinds(found: &str) -> String {
     let names = Kind::ALL.map(|(_, name)| name);
     let hint = nearest(found, names.into_iter()).map(|near| format!(", perhaps {near}")).unwrap_or_default();
     format!("no kind `{found}`{hint}; kinds are {}", names.join(", "))
 }
 
-/// The known word nearest to `found`, if it is near: at most one edit in three letters.
+/// Returns the known word nearest to `found` if the edit distance is at most a third of the longer word.
 pub(crate) fn nearest<'a>(found: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = known.map(|word| (distance(found, word), word)).min()?;
     (near.0 * 3 <= near.1.len().max(found.len())).then_some(near.1)
 }
 
-/// Edits between two words (Levenshtein), row by row.
+/// Returns the edit distance (Levenshtein) of the first 64 characters of two words, computed row by row.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

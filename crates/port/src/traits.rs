@@ -1,19 +1,19 @@
-//! What every kind of port does.
+//! Interface that every kind of port implements: receiving, transmitting, waiting, link state, counters, queues.
 use crate::queues::Queues;
 use std::os::fd::BorrowedFd;
 use weir_packet::{Frame, FramePool, MacAddr};
 use weir_units::{Bps, ByteSize, Instant, SystemClock};
 
-/// A place where frames come in and go out, driven by one thread, never blocking.
+/// Source and sink of frames, driven by one thread; no method blocks.
 pub trait Port: Send {
-    /// What the port is: fixed while it is open.
+    /// Returns name, address and MTU of the port, which are fixed while the port is open.
     fn info(&self) -> &PortInfo;
 
     /// Appends at most `max` received frames to `batch`, in buffers from `pool`.
     ///
     /// # Errors
-    /// [`PortError::Gone`] when the device vanished: the port gives no more frames and is to be closed. Anything that
-    /// passes (no buffer, a frame too long, a full ring) is counted, not returned.
+    /// [`PortError::Gone`] if the device vanished: the port delivers no more frames and must be closed. Transient
+    /// problems (no buffer, a frame too long, a full ring) are counted, not returned.
     fn receive(
         &mut self,
         now: Instant,
@@ -22,210 +22,220 @@ pub trait Port: Send {
         max: usize,
     ) -> Result<(), PortError>;
 
-    /// Sends all `frames` in order, or drops and counts those that do not fit; their buffers go to `pool` or to the
-    /// receiver, and `frames` is empty afterwards. Work left undone by their sender (checksum, segmentation) is handed on or
-    /// done in software.
+    /// Sends all `frames` in order; drops and counts frames that do not fit. Buffers of frames go to `pool` or to the
+    /// receiver, and `frames` is empty afterwards. Checksums and segmentation that the frames' sender left undone are
+    /// passed to the device or done in software.
     ///
     /// # Errors
     /// [`PortError::Gone`] when the device vanished; the frames count as dropped.
     fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError>;
 
-    /// Asks for a wake-up, right before the engine sleeps on [`Port::fd`]. [`Ready::Now`]: frames came in meanwhile, do not
-    /// sleep.
+    /// Requests a wake-up; called right before the engine sleeps on [`Port::fd`]. [`Ready::Now`] means that frames
+    /// arrived in the meantime and the engine must not sleep.
     fn arm(&mut self) -> Ready {
         Ready::OnDescriptor
     }
 
-    /// Readable when there is something to receive; `None` for a port that never wakes anybody (null).
+    /// Returns a descriptor that is readable when there are frames to receive; `None` for a port that never wakes its
+    /// engine (null).
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// When to call [`Port::receive`] (and [`Port::transmit`] with what there is, possibly nothing) at the latest, for ports
-    /// that hold frames back: shapers, delays, replays.
+    /// Returns the latest time to call [`Port::receive`] and [`Port::transmit`] (with pending frames or with none),
+    /// for ports that delay frames: shapers, links, replays.
     fn next_wake(&self) -> Option<Instant> {
         None
     }
 
-    /// Has the frames that are received from now on say when they came (`arrived`), in nanoseconds of `clock`, rather than when they were taken; whether
-    /// the port can know. What it costs is for ports that were asked alone.
+    /// Makes frames received from now on carry their arrival time (`arrived`) in nanoseconds of `clock` instead of
+    /// the time at which the engine read them. Returns false if the port cannot tell. Only ports with stamping
+    /// enabled pay its cost.
     fn stamp_arrivals(&mut self, _clock: SystemClock) -> bool {
         false
     }
 
-    /// Has the port say when what it transmits from now on left ([`Port::departed`]), by `clock`; whether it can know. What it costs is for ports that were asked alone.
+    /// Makes the port measure with `clock` when transmitted frames leave ([`Port::departed`]). Returns false if the
+    /// port cannot tell. Only ports with stamping enabled pay its cost.
     fn stamp_departures(&mut self, _clock: SystemClock) -> bool {
         false
     }
 
-    /// When the last frame of the last [`Port::transmit`] left: the sender's part of handing it over had been done, the receiver's, such as waking up, had not begun.
-    /// None if the port was not asked, or cannot say it of this one.
+    /// Returns when the last frame of the last [`Port::transmit`] left: after the sender's work of handing it over
+    /// and before the receiver's work, such as waking up. `None` if stamping is off, or if the time of this frame is
+    /// not known.
     fn departed(&mut self) -> Option<Instant> {
         None
     }
 
-    /// States that whoever has the port keeps a schedule, after [`Port::stamp_arrivals`]: its frames are sent at the time that [`Port::transmit`] is told, however
-    /// late it got to it. Between two such owners, frames then say that they came at that time, so that what makes one late does not make the next one late, too.
-    /// For ports that can carry it (memory, and wrappers around it).
+    /// Declares, after [`Port::stamp_arrivals`], that the engine keeps a schedule: its frames count as sent at the
+    /// `now` given to [`Port::transmit`], however late the call is. If both ends keep a schedule, frames arrive with
+    /// that time, so a late engine does not delay the next one. Implemented by memory ports and passed on by
+    /// wrappers.
     fn keep_schedule(&mut self) {}
 
-    /// Whether both ends do: when frames come is when they were due, whatever sending them takes.
+    /// Returns true if both ends keep a schedule: the arrival time of a frame is then the time at which it was due,
+    /// whatever sending it costs.
     fn is_scheduled(&self) -> bool {
         false
     }
 
-    /// Whether it carries packets without Ethernet header, as some tunnels do.
+    /// Returns true if the port carries packets without an Ethernet header, as some tunnels do.
     fn takes_any_packet_type(&self) -> bool {
         false
     }
 
-    /// Whether the link is up and at what rate. Asked for now and then, not per batch: may cost a system call.
+    /// Returns whether the link is up, and its rate. May cost a system call: call it now and then, not per batch.
     fn link(&mut self) -> LinkState;
 
-    /// What came and went since the port was opened.
+    /// Returns the counts of frames since the port was opened.
     fn counters(&self) -> Counters;
 
-    /// Takes the port into or out of service, as an administrator does: its link goes up or down, for the other end too where
-    /// the port's kind can do that. A port that is closed puts back how its device was.
+    /// Takes the port into or out of service, as an administrator does. The link goes up or down, for the other end
+    /// too if the kind of port can do that. Closing a port restores the state of its device.
     ///
     /// # Errors
-    /// The system refuses; the engine passes no frames while the port is to be down, whatever the device does.
+    /// The system refuses. The engine passes no frames while the port is administratively down, whatever the device
+    /// does.
     fn set_admin(&mut self, _up: bool) -> std::io::Result<()> {
         Ok(())
     }
 
-    /// Gives up limiting the rate of what is transmitted, and says what rate and buffer were: for queues that are put in front.
+    /// Stops limiting the transmit rate and returns the rate and buffer that were in force, so that queues in front
+    /// take over.
     fn take_rate(&mut self) -> Option<(Bps, ByteSize)> {
         None
     }
 
-    /// Shows `look` the port's queues, if it has any; they are in front of every other wrapper. Lent for a call, since the port may be
-    /// one that other threads use, too. See also `queues` of `dyn Port`.
+    /// Calls `look` with the port's queues, if it has any. Queues are in front of every other wrapper. A call lends
+    /// them because the port may be shared with other threads. See also `queues` of `dyn Port`.
     fn look_at_queues(&self, _look: &mut dyn FnMut(&Queues)) {}
 
-    /// The same, to be changed.
+    /// Calls `change` with mutable access to the port's queues, if it has any.
     fn change_queues(&mut self, _change: &mut dyn FnMut(&mut Queues)) {}
 
-    /// Puts queues in front of the port that is inside, if nobody but this one can. Whether it did.
+    /// Inserts queues in front of the inner port if only this handle can do so, as for a port shared by several
+    /// threads. Returns true if it did.
     fn begin_queues(&mut self) -> bool {
         false
     }
 }
 
 impl dyn Port + '_ {
-    /// What `look` makes of the port's queues, if it has any.
+    /// Returns the result of `look` on the port's queues; `None` if the port has no queues.
     pub fn queues<R>(&self, look: impl FnOnce(&Queues) -> R) -> Option<R> {
         let (mut look, mut seen) = (Some(look), None);
         self.look_at_queues(&mut |queues| seen = look.take().map(|look| look(queues)));
         seen
     }
 
-    /// What `change` makes of the port's queues, if it has any.
+    /// Returns the result of `change` on the port's queues; `None` if the port has no queues.
     pub fn queues_mut<R>(&mut self, change: impl FnOnce(&mut Queues) -> R) -> Option<R> {
         let (mut change, mut done) = (Some(change), None);
         self.change_queues(&mut |queues| done = change.take().map(|change| change(queues)));
         done
     }
 
-    /// Whether it has queues.
+    /// Returns true if the port has queues.
     pub fn has_queues(&self) -> bool {
         self.queues(|_| ()).is_some()
     }
 }
 
-/// What [`Port::arm`] found.
+/// Result of [`Port::arm`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ready {
-    /// There is something to receive now.
+    /// Frames can be received now.
     Now,
-    /// The descriptor will tell.
+    /// The descriptor becomes readable when frames arrive.
     OnDescriptor,
 }
 
-/// What a port is.
+/// Fixed properties of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortInfo {
     /// Kind and name as the user wrote them: `af_packet:eth0`.
     pub spec: String,
     /// Short name, as controllers see it: `eth0`.
     pub name: String,
-    /// Its Ethernet address.
+    /// Ethernet address of the port.
     pub mac: MacAddr,
     /// Longest payload of a frame, without link header.
     pub mtu: u32,
 }
 
-/// A port's link.
+/// State of a port's link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkState {
-    /// Whether frames can pass.
+    /// True if frames can pass.
     pub up: bool,
-    /// The rate it runs at, if it has one.
+    /// Rate of the link, if it has one.
     pub speed: Option<Bps>,
 }
 
-/// Counters of a port. A frame that passed counts in packets and bytes (without frame check sequence; a super-frame as
-/// one); one that did not counts under its reason.
+/// Counters of a port. A forwarded frame is counted in packets and bytes (without frame check sequence; a super-frame
+/// as one frame). A dropped frame is counted under its reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Counters {
-    /// Frames received.
+    /// Frames received from the device or peer.
     pub rx_packets: u64,
-    /// Bytes received.
+    /// Bytes of received frames.
     pub rx_bytes: u64,
-    /// Frames lost before weir could take them: the kernel's ring or the peer's queue was full.
+    /// Frames lost before weir could read them because the kernel's ring or the peer's queue was full.
     pub rx_missed: u64,
-    /// Frames that came damaged or longer than a buffer.
+    /// Frames received damaged or longer than a buffer.
     pub rx_errors: u64,
-    /// Frames sent.
+    /// Frames handed to the device or peer.
     pub tx_packets: u64,
-    /// Bytes sent.
+    /// Bytes of sent frames.
     pub tx_bytes: u64,
-    /// Frames dropped since the device's or peer's queue was full.
+    /// Frames dropped because the device's or peer's queue was full.
     pub tx_full: u64,
-    /// Frames dropped since they are longer than the link carries.
+    /// Frames dropped because they exceed the link's maximum length.
     pub tx_too_long: u64,
-    /// Frames dropped since the device refused them or is down.
+    /// Frames dropped because the device refused them or is down.
     pub tx_errors: u64,
-    /// Frames sent that the link lost on their way, as it was told to ([`crate::shaper::Shape::loss`]).
+    /// Transmitted frames that the emulated link lost ([`crate::shaper::Shape::loss`]).
     pub tx_lost: u64,
-    /// Frames sent to the port that the link lost on their way, as it was told to.
+    /// Frames sent to the port that the emulated link lost.
     pub rx_lost: u64,
 }
 
 impl Counters {
-    /// Frames that were to be sent and were not; what a link loses on the way is none of them.
+    /// Returns the number of frames that should have been sent and were not. Losses on the emulated link are not
+    /// included.
     pub fn tx_dropped(&self) -> u64 {
         self.tx_full + self.tx_too_long + self.tx_errors
     }
 }
 
-/// Why a port could not be opened or used.
+/// Error of opening or using a port.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
-    /// The text of the port's specification is wrong.
+    /// The port's specification is not valid.
     #[error("port {spec}: {problem}")]
     Spec {
-        /// What the user wrote.
+        /// Specification as the user wrote it.
         spec: String,
-        /// What was found, expected, and what to do.
+        /// Text that says what was found, what was expected, and how to fix it.
         problem: String,
     },
-    /// The system refused something.
+    /// The system refused an operation.
     #[error("port {spec}: {tried}: {source}{advice}")]
     System {
-        /// What the user wrote.
+        /// Specification as the user wrote it.
         spec: String,
-        /// What was tried.
+        /// Operation that failed.
         tried: String,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
-        /// What to do, with a leading separator; may be empty.
+        /// Advice for the user, with a leading separator; may be empty.
         advice: String,
     },
     /// The device vanished while in use.
     #[error("port {spec}: the device is gone")]
     Gone {
-        /// What the user wrote.
+        /// Specification as the user wrote it.
         spec: String,
     },
 }

@@ -1,8 +1,9 @@
-//! Doing in software what frames' senders left to the port.
+//! Finishes frames in software: computes checksums and cuts super-frames that their sender left to the port.
 use weir_packet::{Frame, FramePool, PortNo, offload, parse};
 
-/// Finishes `frames` in place: super-frames become several. How many were dropped since their offload does not fit them.
-/// `spare` is an empty list, kept by the caller so that none is allocated per batch.
+/// Finishes `frames` in place: a super-frame becomes several frames. Returns the number of frames dropped because
+/// their offload does not fit their bytes. `spare` is an empty list that the caller keeps to avoid an allocation per
+/// batch.
 pub(crate) fn finish(frames: &mut Vec<Frame>, spare: &mut Vec<Frame>, pool: &mut FramePool) -> u64 {
     if frames.iter().all(|frame| frame.offload.is_none()) {
         return 0;
@@ -12,8 +13,8 @@ pub(crate) fn finish(frames: &mut Vec<Frame>, spare: &mut Vec<Frame>, pool: &mut
     damaged
 }
 
-/// As [`finish`], but only of super-frames whose packet lies behind labels, a service header or a backbone header: devices, and
-/// Linux, cut only what begins with IP.
+/// Like [`finish`], but only for super-frames whose packet follows MPLS labels, a service header or a backbone
+/// header, because devices and Linux only cut packets that begin with IP.
 pub(crate) fn finish_hidden(frames: &mut Vec<Frame>, spare: &mut Vec<Frame>, pool: &mut FramePool) -> u64 {
     if !frames.iter().any(is_hidden) {
         return 0;
@@ -30,7 +31,8 @@ pub(crate) fn finish_hidden(frames: &mut Vec<Frame>, spare: &mut Vec<Frame>, poo
     damaged
 }
 
-/// Whether a frame is to be cut and does not show what: a super-frame is long enough to be looked at once more.
+/// Returns true if a frame needs segmentation but its transport header is not found by parsing. A super-frame is
+/// long, so parsing it once more is cheap by comparison.
 fn is_hidden(frame: &Frame) -> bool {
     frame.offload.segmentation.is_some()
         && parse(frame.bytes(), PortNo::ANY).is_ok_and(|parsed| parsed.layers.transport.is_none())

@@ -1,12 +1,14 @@
-//! Options that every kind of port takes, and the wrappers they stand for.
+//! Parses the options that every kind of port accepts, and wraps the port accordingly.
 //!
-//! - `rate=100Mbit/s`, `delay=5ms`, `buffer=64kB`, `jitter=1ms`, `jitter-law=normal`, `reorder=on`: a link in both directions ([`crate::shaper`]);
-//! - `loss=0.01`, with `loss-burst=10` in bursts of so many in the mean: what the link loses;
+//! - `rate=100Mbit/s`, `delay=5ms`, `buffer=64kB`, `jitter=1ms`, `jitter-law=normal`, `reorder=on`: a link in both
+//!   directions ([`crate::shaper`]);
+//! - `loss=0.01`: faults in both directions ([`crate::fault`]); with `loss-burst=10`, losses of the link in bursts of
+//!   that mean length;
 //! - `corrupt=0.01`, `duplicate=0.01`, `seed=1`: faults in both directions ([`crate::fault`]);
-//! - `capture=FILE`: everything that passes, in a pcap file ([`crate::tracer`]);
-//! - `queue=1:min=10Mbit/s:max=20Mbit/s`, once for each queue: queues that share the rate ([`crate::queues`]).
+//! - `capture=FILE`: records every frame in a pcap file ([`crate::tracer`]);
+//! - `queue=1:min=10Mbit/s:max=20Mbit/s`, once per queue: queues that share the rate ([`crate::queues`]).
 //!
-//! Seen from the switch, the queues come first, then the capture, the link, the faults, the port.
+//! Order of the wrappers, from the switch to the port: queues, capture, link, faults.
 use crate::fault::{Faults, Faulty};
 use crate::queues::{self, QueueConfig};
 use crate::shaper::{Link, Shape};
@@ -18,7 +20,7 @@ use std::time::Duration;
 use weir_traffic::impair::{Jitter, Loss};
 use weir_units::Span;
 
-/// The names of these options.
+/// Names of the options of wrappers.
 pub(crate) const OPTIONS: [&str; 13] = [
     "rate",
     "delay",
@@ -34,13 +36,13 @@ pub(crate) const OPTIONS: [&str; 13] = [
     "capture",
     QUEUE,
 ];
-/// The option that makes losses the link's.
+/// Option that moves losses from the faults to the link, in bursts of this mean length.
 const BURST: &str = "loss-burst";
 const PROBABILITY: &str = "a probability from 0 to 1";
-/// The option that may be given several times.
+/// Option that may be given several times.
 pub(crate) const QUEUE: &str = "queue";
 
-/// Puts the wrappers that `options` ask for around `port`.
+/// Wraps `port` as `options` require.
 pub(crate) fn wrap(mut port: Box<dyn Port>, options: &Options) -> Result<Box<dyn Port>, PortError> {
     let faults = faults(options)?;
     let seed = options.get("seed", "a number")?.unwrap_or(1);
@@ -59,7 +61,7 @@ pub(crate) fn wrap(mut port: Box<dyn Port>, options: &Options) -> Result<Box<dyn
     queue(port, options)
 }
 
-/// Puts the queues that `options` ask for in front of `port`; without any, the port is as it was.
+/// Inserts the queues that `options` require in front of `port`; without queue options, returns the port unchanged.
 fn queue(port: Box<dyn Port>, options: &Options) -> Result<Box<dyn Port>, PortError> {
     let wrong = |problem: String| options.error(format!("option queue: {problem}"));
     let configs = options.texts(QUEUE).map(|text| text.parse::<QueueConfig>().map_err(wrong));
@@ -95,7 +97,7 @@ fn jitter(options: &Options, delay: Duration) -> Result<Option<Jitter>, PortErro
     Ok(Some(jitter))
 }
 
-/// Losses in bursts, which a link has; others are faults.
+/// Returns the link's losses, which come in bursts. Without `loss-burst`, losses are faults.
 fn bursts(options: &Options) -> Result<Option<Loss>, PortError> {
     let Some(burst) = options.get(BURST, "a number of frames")? else { return Ok(None) };
     let share = options.get("loss", PROBABILITY)?;
