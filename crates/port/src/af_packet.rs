@@ -1,25 +1,29 @@
 //! `af_packet:NAME[,offload=on|off][,outgoing=on|off][,qdisc=on|off]`: a network interface through a packet socket.
 //!
-//! The port for bulk traffic of hosts on the same machine: with `offload=on` (the default) checksums and segmentation that
-//! the sending host left undone travel with the frame, through weir, to the receiving interface, so TCP moves super-frames
-//! of 64 KiB. Every frame is received whatever its address; VLAN tags that the kernel takes out are put back.
+//! The port for bulk traffic between hosts on the same machine. With `offload=on` (the default), checksums and
+//! segmentation that the sending host left undone travel with the frame through weir to the receiving interface, so
+//! TCP moves super-frames of 64 KiB. The port receives every frame whatever its address, and re-inserts VLAN tags
+//! that the kernel removed.
 //!
-//! With `offload=off` each frame is finished in software as it comes in, so that every frame weir handles, counts and
+//! With `offload=off`, each received frame is finished in software, so that every frame that weir handles, counts and
 //! captures is one that a wire could carry.
 //!
-//! Asked to ([`Port::stamp_arrivals`]), it has the kernel say when each frame came: that is when its sender, or its card, handed it over, however long a
-//! sleeping engine took to look. The kernel begins some milliseconds after it is asked; frames of before count from when they are taken.
+//! With [`Port::stamp_arrivals`], the kernel reports the arrival time of each frame: the time at which the frame's
+//! sender or the network card handed it over, however long a sleeping engine takes to read it. The kernel begins some
+//! milliseconds after the request; earlier frames carry the time at which they were read.
 //!
-//! It says when frames left in the same way ([`Port::stamp_departures`]), if the driver does: those of most cards, and of veth pairs, do so right before they pass a frame on.
-//! Of frames that are sent within 50 microseconds of others it does not: asking would cost them a third more.
+//! With [`Port::stamp_departures`], the kernel reports in the same way when frames leave, if the driver supports it:
+//! drivers of most cards, and veth pairs, do so right before they pass a frame on. Frames sent less than 50
+//! microseconds after others get no departure time, because requesting it would raise their cost by a third.
 //!
-//! With `outgoing=on` frames that the host itself sends by the interface are received, too: for looking at what passes, never for forwarding.
+//! With `outgoing=on`, the port also receives frames that the host itself sends on the interface: for observing,
+//! never for forwarding.
 //!
-//! With `qdisc=on` frames go through the queueing that the kernel has at the interface (`tc`): for rates that others set there. Otherwise they go straight to its
-//! driver, past them.
+//! With `qdisc=on`, frames pass through the kernel's queueing at the interface (`tc`), for rates that other programs
+//! configured there. Otherwise frames bypass the queueing and go directly to the driver.
 //!
-//! A frame that a host left unfinished stays so on its way through veth pairs: a capture on the receiving host shows its
-//! checksum as wrong, as it does for any two hosts that Linux joins.
+//! A frame that a host left unfinished stays unfinished on its way through veth pairs: a capture on the receiving
+//! host shows its checksum as wrong, as it does for any two hosts that Linux joins.
 use crate::claim::Claim;
 use crate::ethtool::{self, SwitchedOff};
 use crate::interface::{HeldDown, Interface, refused};
@@ -35,36 +39,38 @@ use std::time::Duration;
 use weir_packet::{Frame, FramePool, offload};
 use weir_units::{Clock as _, Epoch, Instant, SystemClock};
 
-/// Bytes the kernel may hold for weir before it drops frames: 10,000 small ones or 100 super-frames.
+/// Receive buffer of the socket in bytes: 10,000 small frames or 100 super-frames, before the kernel drops frames.
 const RECEIVE_BUFFER: i32 = 8 << 20;
-/// Frames that follow others by less are not asked when they left.
+/// Minimum gap between transmissions for requesting a departure timestamp.
 const OFTEN: Duration = Duration::from_micros(50);
-/// How often in a row a full device queue is tried again before the rest of the batch is dropped.
+/// Maximum number of consecutive retries on a full device queue before the rest of the batch is dropped.
 const RETRIES_MAX: u32 = 3;
-/// Merged frames cannot be forwarded as they came.
+/// Features switched off: merged frames cannot be forwarded as they arrived.
 const OFF: [&str; 1] = ["rx-lro"];
 
-/// A network interface through a packet socket.
+/// A port on a network interface through a packet socket.
 pub struct AfPacket {
     info: PortInfo,
     interface: Arc<Interface>,
     socket: OwnedFd,
-    /// Whether unfinished frames are handed on as they are.
+    /// True if unfinished frames are passed on as they are.
     hand_on: bool,
     slots: Box<ReceiveSlots>,
     sending: Box<SendSlots>,
     finished: Vec<Frame>,
-    /// Whether frames go past the kernel's queueing.
+    /// True if frames bypass the kernel's queueing.
     bypasses: bool,
     counters: Counters,
-    /// Frames the kernel dropped: reading its counter sets it to zero, so they are summed here.
+    /// Frames the kernel dropped. Reading the kernel's counter resets it, so the values are summed here.
     missed: Cell<u64>,
-    /// The device was gone when the link was asked for. The socket tells only that it goes down, which may be long before.
+    /// True if the device was gone when the link was last read. The socket only reports that it goes down, possibly
+    /// long before.
     vanished: bool,
     held_down: Option<HeldDown>,
-    /// What times of arrival are told by, if they are.
+    /// Clock of arrival times; `None` if arrivals are not stamped.
     stamps: Option<SystemClock>,
-    /// The same of departures, when frames were sent last, and when the last one left.
+    /// Clock of departure times; `None` if departures are not stamped. Then the time of the last transmission, and
+    /// the departure time of its last frame.
     departures: Option<SystemClock>,
     sent: Instant,
     departed: Option<Instant>,
@@ -76,7 +82,7 @@ impl AfPacket {
     /// Opens a port on the interface `name` of the calling thread's network namespace.
     ///
     /// # Errors
-    /// There is no such interface, or a capability is missing (`CAP_NET_RAW`).
+    /// No such interface, or a capability is missing (`CAP_NET_RAW`).
     pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
         options.expect_only(&["offload", "outgoing", "qdisc"])?;
         let hand_on = options.flag("offload", true)?;
@@ -86,7 +92,7 @@ impl AfPacket {
         let info = interface.describe(options)?;
         let claim = if takes_outgoing { None } else { Claim::make(&interface, options)? };
         let failed = |tried: &'static str| move |source| refused(options, tried, source, "CAP_NET_RAW");
-        // Protocol 0: nothing is received before the socket is bound to the one interface.
+        // Protocol 0: the socket receives nothing before it is bound to the one interface.
         let socket = socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0).map_err(failed("open a packet socket"))?;
         configure(socket.as_fd(), takes_outgoing, bypasses).map_err(failed("set up the packet socket"))?;
         attach(socket.as_fd(), interface.index()).map_err(failed("bind the packet socket to the interface"))?;
@@ -112,15 +118,16 @@ impl AfPacket {
         })
     }
 
-    /// Notes when the frames came that were just put into the batch.
+    /// Sets the arrival time of the frames just appended to the batch. `now` and `wall_ns` are the same moment in
+    /// both clocks; `came_ns` is the kernel's timestamp in wall-clock time, if there is one.
     #[cold]
     fn stamp((now, wall_ns): (Instant, u64), came_ns: Option<u64>, frames: &mut [Frame]) {
-        // The kernel's stamps are of the clock that may be set: what counts is how long ago that was.
+        // The kernel's timestamps are wall-clock times, and that clock may be set. Only the age of the frame is used.
         let age_ns = came_ns.map_or(0, |came| wall_ns.saturating_sub(came));
         frames.iter_mut().for_each(|frame| frame.set_arrived(now.as_nanos().saturating_sub(age_ns)));
     }
 
-    /// When the frame left that did so last, if the kernel has said it since this was last asked.
+    /// Returns the latest departure time that the kernel reported since the last call, if any.
     #[cold]
     fn left(&self) -> Option<Instant> {
         let left_ns = left_ns(self.socket.as_fd())?;
@@ -128,7 +135,7 @@ impl AfPacket {
         Some(Instant::from_nanos(now.as_nanos().saturating_sub(wall_ns.saturating_sub(left_ns))))
     }
 
-    /// Puts a received frame into `batch`, or counts why not.
+    /// Appends a received frame to `batch`, or counts it as an error.
     fn accept(&mut self, received: Received, pool: &mut FramePool, batch: &mut Vec<Frame>) {
         let Some(mut frame) = received.frame else {
             self.counters.rx_errors += 1;
@@ -151,18 +158,19 @@ impl AfPacket {
         self.counters.rx_bytes += length;
     }
 
-    /// Sends all frames as far as they go, and counts; and says of the last when it left, where that is asked.
+    /// Sends all frames as far as possible and counts them. Records the departure time of the last one if it was
+    /// requested.
     fn send_stamped(&mut self, clock: SystemClock, frames: &[Frame]) -> Result<(), PortError> {
         let began = clock.now();
         let asks = began.since(self.sent) >= OFTEN;
         let result = self.send(frames, asks);
-        // What is said only now of frames before is of no use to anybody.
+        // A departure time reported late belongs to an earlier transmission and is discarded.
         self.departed = if asks { self.left().filter(|left| *left >= began) } else { None };
         self.sent = clock.now();
         result
     }
 
-    /// Sends all frames as far as they go, and counts.
+    /// Sends all frames as far as possible and counts them. `asks` requests a departure timestamp.
     fn send(&mut self, frames: &[Frame], asks: bool) -> Result<(), PortError> {
         let mut sent = 0;
         let mut retries = 0;
@@ -193,7 +201,7 @@ impl AfPacket {
                         self.counters.tx_errors += (frames.len() - sent) as u64;
                         return self.check_device();
                     }
-                    // The frame itself is refused, for instance since its offload does not fit its headers.
+                    // The frame itself is refused, for instance because its offload does not fit its headers.
                     _ => {
                         self.counters.tx_errors += 1;
                         sent += 1;
@@ -204,8 +212,8 @@ impl AfPacket {
         Ok(())
     }
 
-    /// Sends through the kernel's queueing from now on: the way past it drops super-frames that the device cannot cut, whereas
-    /// that way cuts them. (A full device looks the same; then nothing is lost by it either.)
+    /// Sends through the kernel's queueing from now on. The bypass drops super-frames that the device cannot cut; the
+    /// kernel's queueing cuts them. A full device returns the same error; switching loses nothing then.
     #[cold]
     fn leave_cutting_to_the_kernel(&mut self) {
         self.bypasses = false;
@@ -217,7 +225,7 @@ impl AfPacket {
         }
     }
 
-    /// An interface that is down comes back; one that vanished does not.
+    /// Returns [`PortError::Gone`] if the interface vanished. An interface that is only down may come up again.
     fn check_device(&self) -> Result<(), PortError> {
         if self.interface.exists() { Ok(()) } else { Err(PortError::Gone { spec: self.info.spec.clone() }) }
     }
@@ -253,7 +261,7 @@ impl Port for AfPacket {
             }
             Err(error) => match errno(&error) {
                 libc::EAGAIN | libc::EINTR => Ok(()),
-                // A frame of a kind that the header in front cannot describe, such as a tunnel's super-frame.
+                // The frame is of a kind that the virtio header cannot describe, such as a tunnel's super-frame.
                 libc::EINVAL => {
                     self.counters.rx_errors += 1;
                     Ok(())
@@ -285,7 +293,7 @@ impl Port for AfPacket {
     }
 
     fn stamp_departures(&mut self, clock: SystemClock) -> bool {
-        // Every driver lets itself be asked; not all answer.
+        // The request succeeds with every driver, but not every driver answers it.
         if !ethtool::says_departures(&self.interface) {
             return false;
         }
@@ -307,7 +315,7 @@ impl Port for AfPacket {
 
     fn arm(&mut self) -> Ready {
         if self.departures.is_some() {
-            // What has been said late would end all waiting at once.
+            // Discards late departure reports: a pending report would make the next wait return immediately.
             self.left();
         }
         if self.vanished { Ready::Now } else { Ready::OnDescriptor }
@@ -330,7 +338,7 @@ impl Port for AfPacket {
     }
 }
 
-/// Options that must be set before the first frame is received.
+/// Sets the socket options that must be set before the first frame is received.
 fn configure(socket: BorrowedFd<'_>, takes_outgoing: bool, bypasses: bool) -> io::Result<()> {
     let on = |option| socket::set(socket, libc::SOL_PACKET, option, &1i32);
     on(libc::PACKET_VNET_HDR)?;
@@ -339,15 +347,16 @@ fn configure(socket: BorrowedFd<'_>, takes_outgoing: bool, bypasses: bool) -> io
         on(libc::PACKET_IGNORE_OUTGOING)?;
     }
     if bypasses {
-        // Straight to the driver: weir does its own queueing.
+        // Frames go directly to the driver because weir does its own queueing.
         on(libc::PACKET_QDISC_BYPASS)?;
     }
-    // Without CAP_NET_ADMIN the limit net.core.rmem_max holds.
+    // Without CAP_NET_ADMIN the kernel caps the buffer at net.core.rmem_max.
     socket::set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER)
         .or_else(|_| socket::set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER))
 }
 
-/// Binds to the interface and takes every frame, whatever its address. The kernel undoes both when the socket closes.
+/// Binds the socket to the interface and enables promiscuous reception. The kernel undoes both when the socket
+/// closes.
 fn attach(socket: BorrowedFd<'_>, index: i32) -> io::Result<()> {
     let mut address = libc::sockaddr_ll::zeroed();
     address.sll_family = u16::try_from(libc::AF_PACKET).unwrap_or(0);
@@ -357,7 +366,7 @@ fn attach(socket: BorrowedFd<'_>, index: i32) -> io::Result<()> {
     promiscuous(socket, index)
 }
 
-/// Makes an interface take every frame for as long as the packet socket is open.
+/// Makes an interface receive every frame, whatever its address, as long as the packet socket is open.
 pub(crate) fn promiscuous(socket: BorrowedFd<'_>, index: i32) -> io::Result<()> {
     let mut membership = libc::packet_mreq::zeroed();
     membership.mr_ifindex = index;
@@ -365,7 +374,7 @@ pub(crate) fn promiscuous(socket: BorrowedFd<'_>, index: i32) -> io::Result<()> 
     socket::set(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
 }
 
-/// Puts a VLAN tag behind the addresses; whether there was room.
+/// Inserts a VLAN tag after the addresses. Returns false if the frame has no room or is too short.
 fn put_tag(frame: &mut Frame, protocol: u16, control: u16) -> bool {
     if frame.len() < 12 || frame.insert(12, 4).is_err() {
         return false;
@@ -376,7 +385,8 @@ fn put_tag(frame: &mut Frame, protocol: u16, control: u16) -> bool {
     true
 }
 
-/// Says that an interface keeps its settings; the port works without, only not for every driver.
+/// Logs that an interface's settings could not be changed. The port works anyway, though not correctly with every
+/// driver.
 pub(crate) fn settings_kept(name: &str, error: &io::Error) {
     tracing::warn!(interface = name, %error, "cannot switch off receive offloads; merged or untagged frames may be seen");
 }

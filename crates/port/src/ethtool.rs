@@ -1,4 +1,5 @@
-//! Settings of a network interface: its rate, how many queues it has, whether it says when frames leave, and features that must be off while weir uses it.
+//! Reads and changes settings of a network interface by ethtool: rate, number of queues, departure timestamps, and
+//! features that must be off while weir uses it.
 use crate::interface::Interface;
 use crate::notes::{self, Note};
 use crate::sys::Plain;
@@ -6,9 +7,9 @@ use std::io;
 use std::sync::Arc;
 use weir_units::Bps;
 
-/// The most features (bits) Linux has, in words of 32; it has 64 or so today.
+/// Maximum number of features (bits), in words of 32; Linux has about 64 today.
 const FEATURE_WORDS: usize = 8;
-/// The longest name of a feature, with its zero byte (`ETH_GSTRING_LEN`).
+/// Maximum length of a feature's name in bytes, with its zero byte (`ETH_GSTRING_LEN`).
 const NAME_LENGTH: usize = 32;
 const SPEED_UNKNOWN: u32 = u32::MAX;
 
@@ -21,13 +22,13 @@ const ETHTOOL_GET_TS_INFO: u32 = 0x41;
 const ETHTOOL_GLINKSETTINGS: u32 = 0x4c;
 const ETH_SS_FEATURES: u32 = 4;
 
-/// The rate an interface runs at, if it has one.
+/// Returns the rate of an interface, if it has one.
 pub(crate) fn speed(interface: &Interface) -> Option<Bps> {
-    // Without room for link modes the kernel answers with the fixed part, which is all that is needed here.
+    // Without room for link modes the kernel returns only the fixed part, which has all that is needed.
     let mut settings = LinkSettings { command: ETHTOOL_GLINKSETTINGS, ..LinkSettings::zeroed() };
     interface.ethtool(&mut settings).ok()?;
     if settings.mode_words < 0 {
-        // The first answer only tells how many words to ask for; a second one has the speed.
+        // The first answer only says how many words of link modes to expect; the second one has the speed.
         let mode_words = settings.mode_words.checked_neg()?;
         settings = LinkSettings { command: ETHTOOL_GLINKSETTINGS, mode_words, ..LinkSettings::zeroed() };
         interface.ethtool(&mut settings).ok()?;
@@ -36,7 +37,7 @@ pub(crate) fn speed(interface: &Interface) -> Option<Bps> {
     known.then(|| Bps(u64::from(settings.speed) * 1_000_000))
 }
 
-/// How many receive queues an interface uses; 1 if it does not say.
+/// Returns the number of receive queues of an interface; 1 if the driver does not report it.
 pub(crate) fn receive_queues(interface: &Interface) -> u32 {
     let mut channels = Channels { command: ETHTOOL_GCHANNELS, ..Channels::zeroed() };
     match interface.ethtool(&mut channels) {
@@ -45,29 +46,30 @@ pub(crate) fn receive_queues(interface: &Interface) -> u32 {
     }
 }
 
-/// Whether an interface's driver has the kernel say when frames leave (`ethtool -T`: `software-transmit`).
+/// Returns true if the interface's driver reports departure times of frames (`ethtool -T`: `software-transmit`).
 pub(crate) fn says_departures(interface: &Interface) -> bool {
     let mut info = StampInfo { command: ETHTOOL_GET_TS_INFO, ..StampInfo::zeroed() };
     interface.ethtool(&mut info).is_ok() && info.stamps & libc::SOF_TIMESTAMPING_TX_SOFTWARE != 0
 }
 
-/// Features of an interface that were on, and are off until this is dropped. Features that were off, or that the driver
-/// does not let change, are left alone. Two ports on one interface are no use case: the first to close restores.
+/// Features of an interface that were on and are off until this guard is dropped. Features that were off, or that the
+/// driver does not let change, stay as they are. Two ports on one interface are not supported: the first to close
+/// restores.
 ///
 /// Features that a killed process left off count as having been on.
 #[derive(Debug)]
 pub(crate) struct SwitchedOff {
     interface: Arc<Interface>,
     features: Features,
-    /// For the case that this process is killed.
+    /// Record of the features, in case this process is killed.
     note: Option<Note>,
 }
 
-/// A set of features, by the numbers the running kernel gives them.
+/// Set of features, as bits with the numbers of the running kernel.
 type Features = [u32; FEATURE_WORDS];
 
 impl SwitchedOff {
-    /// Switches off those of `names` that are on and can be changed, and reads back; what stays on is logged.
+    /// Switches off the features in `names` that are on and can be changed. Logs features that stay on.
     pub(crate) fn new(interface: &Arc<Interface>, names: &[&str]) -> io::Result<Self> {
         let named = numbers_of(interface, names)?;
         let state = FeatureState::read(interface)?;
@@ -98,13 +100,13 @@ impl Drop for SwitchedOff {
             && self.interface.exists()
         {
             tracing::warn!(interface = self.interface.name(), %error, "cannot restore the interface's features");
-            // The note stays, and is as one of a process that was killed when this one ends.
+            // The note stays, and counts as a note of a killed process when this process ends.
             std::mem::forget(self.note.take());
         }
     }
 }
 
-/// Switches features on that are called so, as far as the kernel knows them.
+/// Switches on the features in `names`, as far as the kernel knows them.
 ///
 /// # Errors
 /// The system refuses.
@@ -113,7 +115,8 @@ pub(crate) fn switch_on(interface: &Interface, names: &[String]) -> io::Result<(
     set(interface, &numbers_of(interface, &names)?, true)
 }
 
-/// Writes down that features are being switched off; none where there are none, or this process may not.
+/// Writes a note of the features being switched off. Returns `None` if there are none, or if this process may not
+/// write it.
 fn note(interface: &Interface, features: &Features) -> io::Result<Option<Note>> {
     let is_in = |number: usize| features[number / 32] >> (number % 32) & 1 != 0;
     let names = feature_names(interface)?.into_iter().enumerate().filter(|(number, _)| is_in(*number));
@@ -127,12 +130,12 @@ fn note(interface: &Interface, features: &Features) -> io::Result<Option<Note>> 
     Ok(written.ok())
 }
 
-/// Switches features on or off; nothing to do for none.
+/// Switches features on or off; does nothing for an empty set.
 fn set(interface: &Interface, features: &Features, on: bool) -> io::Result<()> {
     if features.iter().all(|&word| word == 0) {
         return Ok(());
     }
-    // The kernel takes only as many words as it has itself, which reading tells.
+    // The kernel accepts exactly its own number of words, which a read returns.
     let size = FeatureState::read(interface)?.size;
     let mut request = FeatureRequest { command: ETHTOOL_SFEATURES, size, ..FeatureRequest::zeroed() };
     for (block, &word) in request.blocks.iter_mut().zip(features) {
@@ -141,7 +144,7 @@ fn set(interface: &Interface, features: &Features, on: bool) -> io::Result<()> {
     interface.ethtool(&mut request)
 }
 
-/// The features called `names`, as far as the kernel knows them.
+/// Returns the features called `names`, as far as the kernel knows them.
 fn numbers_of(interface: &Interface, names: &[&str]) -> io::Result<Features> {
     let mut features = [0; FEATURE_WORDS];
     for (number, name) in feature_names(interface)?.iter().enumerate() {
@@ -152,13 +155,13 @@ fn numbers_of(interface: &Interface, names: &[&str]) -> io::Result<Features> {
     Ok(features)
 }
 
-/// The names of all features, in the order of their numbers.
+/// Returns the names of all features, in the order of their numbers.
 fn feature_names(interface: &Interface) -> io::Result<Vec<String>> {
     let mut info = SetInfo { command: ETHTOOL_GSSET_INFO, mask: 1 << ETH_SS_FEATURES, ..SetInfo::zeroed() };
     interface.ethtool(&mut info)?;
     let count = usize::try_from(info.count).unwrap_or(usize::MAX);
     if count > FEATURE_WORDS * 32 {
-        // The kernel would write more names than there is room for.
+        // The kernel would write more names than the buffer holds.
         return Err(io::Error::other(format!("the kernel has {count} features, more than weir knows of")));
     }
     let mut strings = Box::new(Strings {
@@ -181,7 +184,7 @@ fn union(a: &Features, b: &Features) -> Features {
     std::array::from_fn(|word| a[word] | b[word])
 }
 
-/// `struct ethtool_gfeatures`.
+/// Layout of `struct ethtool_gfeatures`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct FeatureState {
@@ -216,7 +219,7 @@ impl FeatureState {
     }
 }
 
-/// `struct ethtool_sfeatures`.
+/// Layout of `struct ethtool_sfeatures`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct FeatureRequest {
@@ -242,7 +245,7 @@ struct SetInfo {
     count: u32,
 }
 
-/// `struct ethtool_gstrings` with room for all features there can be.
+/// `struct ethtool_gstrings` with room for the maximum number of features.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Strings {
@@ -252,7 +255,7 @@ struct Strings {
     names: [[u8; NAME_LENGTH]; FEATURE_WORDS * 32],
 }
 
-/// `struct ethtool_link_settings` with room behind it for the link modes.
+/// `struct ethtool_link_settings` with room for the link modes that follow it.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct LinkSettings {
@@ -267,7 +270,7 @@ struct LinkSettings {
     _modes: [u32; 3 * 127],
 }
 
-/// `struct ethtool_channels`.
+/// Layout of `struct ethtool_channels`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Channels {
@@ -279,7 +282,7 @@ struct Channels {
     combined: u32,
 }
 
-/// `struct ethtool_ts_info`.
+/// Layout of `struct ethtool_ts_info`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct StampInfo {

@@ -1,33 +1,33 @@
-//! Breaks frames of any port on purpose: loses, damages and doubles them, in both directions, by chance from a seed, so that
-//! a run can be repeated.
+//! Damages frames of any port on purpose: drops, corrupts and duplicates them in both directions, at random from a
+//! seed so that a run can be repeated.
 use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
 use std::os::fd::BorrowedFd;
 use weir_packet::{Frame, FramePool};
 use weir_units::{Bps, ByteSize, Instant, SystemClock};
 
-/// How often frames are broken: probabilities in `0.0..=1.0`, each drawn alone. By default never.
+/// Probabilities of faults, in `0.0..=1.0`, each drawn independently. Default: no faults.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Faults {
-    /// Frames lost.
+    /// Probability that a frame is lost.
     pub loss: f64,
-    /// Frames with one bit turned.
+    /// Probability that one bit of a frame is flipped.
     pub corrupt: f64,
-    /// Frames sent twice.
+    /// Probability that a frame is sent twice.
     pub duplicate: f64,
 }
 
-/// A port with faults.
+/// Wrapper that applies faults to a port's frames.
 pub struct Faulty {
     port: Box<dyn Port>,
     faults: Faults,
     chance: Chance,
     done: FaultCounts,
-    /// Lost frames that the port counted as received.
+    /// Number and bytes of lost frames that the inner port counted as received.
     lost_rx: (u64, u64),
     held: Vec<Frame>,
 }
 
-/// What was broken so far, both directions together.
+/// Numbers of faults applied so far, both directions together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "each counts what its name says")]
 pub struct FaultCounts {
@@ -37,18 +37,18 @@ pub struct FaultCounts {
 }
 
 impl Faulty {
-    /// Breaks `port`'s frames; the same `seed` and frames give the same faults.
+    /// Applies `faults` to `port`'s frames; equal `seed` and frames give equal faults.
     pub fn new(port: Box<dyn Port>, faults: Faults, seed: u64) -> Faulty {
         let done = FaultCounts::default();
         Faulty { port, faults, chance: Chance(seed), done, lost_rx: (0, 0), held: Vec::new() }
     }
 
-    /// What was broken so far.
+    /// Returns the numbers of faults applied so far.
     pub fn done(&self) -> FaultCounts {
         self.done
     }
 
-    /// Moves frames to `self.held`, breaking some; gives number and bytes of those lost.
+    /// Moves frames to `self.held` and applies faults. Returns number and bytes of the frames lost.
     fn pass(&mut self, pool: &mut FramePool, frames: impl Iterator<Item = Frame>) -> (u64, u64) {
         let mut lost = (0, 0);
         for mut frame in frames {
@@ -85,7 +85,7 @@ impl Port for Faulty {
         max: usize,
     ) -> Result<(), PortError> {
         let before = batch.len();
-        // At most half, so that even if all are doubled the batch holds no more than was asked for.
+        // Half of `max`, so that the batch stays within the limit even if every frame is duplicated.
         self.port.receive(now, pool, batch, max.div_ceil(2))?;
         let mut received = std::mem::take(batch);
         let lost = self.pass(pool, received.drain(before..));
@@ -132,7 +132,7 @@ impl Port for Faulty {
         self.port.takes_any_packet_type()
     }
 
-    /// Lost received frames count as missed; lost transmitted ones vanish uncounted, as on a real wire.
+    /// Lost received frames count as missed. Lost transmitted frames are not counted, as on a real wire.
     fn counters(&self) -> Counters {
         let mut counters = self.port.counters();
         counters.rx_packets = counters.rx_packets.saturating_sub(self.lost_rx.0);
@@ -150,7 +150,7 @@ impl Port for Faulty {
     }
 }
 
-/// Random numbers from a seed (SplitMix64: Steele, Lea, Flood, OOPSLA 2014).
+/// Random number generator (SplitMix64: Steele, Lea, Flood, OOPSLA 2014).
 struct Chance(u64);
 
 impl Chance {
@@ -161,7 +161,7 @@ impl Chance {
         z ^ (z >> 31)
     }
 
-    /// Whether something of this probability happens. What never happens draws nothing.
+    /// Returns true with the given probability. A probability of zero draws no random number.
     fn hits(&mut self, probability: f64) -> bool {
         probability > 0.0 && ((self.next() >> 11) as f64) < probability * (1u64 << 53) as f64
     }
@@ -183,7 +183,7 @@ mod tests {
 
     const FRAMES: usize = 1000;
 
-    /// Sends through a faulty port, gives what arrived and what was broken.
+    /// Sends through a faulty port; returns the frames that arrived and the numbers of faults.
     fn run(faults: Faults, seed: u64) -> (Vec<Vec<u8>>, FaultCounts) {
         let (near, mut far) = memory::pair(4 * FRAMES).unwrap();
         let mut port = Faulty::new(Box::new(near), faults, seed);
@@ -206,7 +206,7 @@ mod tests {
     fn faults_have_their_probability_and_add_up() {
         let (arrived, done) = run(Faults { loss: 0.1, corrupt: 0.2, duplicate: 0.3 }, 7);
         assert_eq!(arrived.len() as u64, FRAMES as u64 - done.lost + done.duplicated);
-        // Five standard deviations around the mean of a binomial of 1000.
+        // Five standard deviations around the mean of a binomial distribution of 1000 draws.
         assert!((50..150).contains(&done.lost), "{done:?}");
         assert!((110..250).contains(&done.corrupted), "{done:?}");
         assert!((190..350).contains(&done.duplicated), "{done:?}");

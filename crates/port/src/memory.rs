@@ -1,8 +1,8 @@
-//! Ports joined in memory: what one end transmits the other receives, without the kernel and without copying.
+//! Ports joined in memory: each end receives what the other transmits, without the kernel and without copying.
 //!
-//! Each direction is a lock-free ring with one writer and one reader, so the two ends may be driven by two threads. A full
-//! ring drops and counts (`tx_full`), like any queue; an end whose peer was dropped has no link. A wake-up costs a system
-//! call only when the reader said ([`Port::arm`]) that it is about to sleep.
+//! Each direction is a lock-free ring with one writer and one reader, so two threads may drive the two ends. A full
+//! ring drops and counts frames (`tx_full`), like any queue. An end whose peer was dropped has no link. A wake-up
+//! costs a system call only if the reader announced ([`Port::arm`]) that it is about to sleep.
 use crate::event::EventFd;
 use crate::spec::synthetic_mac;
 use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
@@ -16,13 +16,13 @@ use weir_packet::frame::{DEFAULT_QUEUE, MAX_FRAME};
 use weir_packet::{Frame, FramePool, Tunnel};
 use weir_units::{Epoch, Instant, SystemClock};
 
-/// Frames that a ring holds if nothing else is said: some milliseconds of small frames.
+/// Default capacity of a ring in frames: some milliseconds of small frames.
 pub const DEFAULT_CAPACITY: usize = 4096;
-/// Most frames a ring can be asked to hold.
+/// Maximum capacity of a ring in frames.
 pub const MAX_CAPACITY: usize = 1 << 20;
 
-/// Two ends joined to each other, each holding at most `capacity` frames (at least one, at most [`MAX_CAPACITY`]) that the
-/// other has not received yet. They are called `memory:a` and `memory:b`; see [`MemoryPort::named`].
+/// Creates two joined ends. Each direction holds at most `capacity` unread frames (clamped to 1 ..=
+/// [`MAX_CAPACITY`]). The ends are called `memory:a` and `memory:b`; see [`MemoryPort::named`].
 ///
 /// # Errors
 /// The process has no descriptor left.
@@ -36,7 +36,7 @@ pub fn pair(capacity: usize) -> io::Result<(MemoryPort, MemoryPort)> {
     Ok((a, b))
 }
 
-/// One end of a [`pair`].
+/// Port that is an end of a [`pair`].
 #[derive(Debug)]
 pub struct MemoryPort {
     info: PortInfo,
@@ -45,22 +45,23 @@ pub struct MemoryPort {
     wake: Arc<Wake>,
     peer_wake: Arc<Wake>,
     counters: Counters,
-    /// What to take off the machine's time for that of the clock by which frames are to say when they came, if they are.
+    /// Start of the reader's clock in boot time (ns), subtracted from arrival times; `None` if arrivals are not
+    /// stamped.
     stamps_offset_ns: Option<u64>,
-    /// Whether what is transmitted is sent when the schedule says, if the reader has one, too.
+    /// True if this end keeps a schedule: its frames count as sent at the scheduled time, if the peer keeps one too.
     keeps_schedule: bool,
 }
 
-/// How the writer of a ring wakes its reader.
+/// State by which the writer of a ring wakes its reader.
 #[derive(Debug)]
 struct Wake {
     asleep: AtomicBool,
     event: EventFd,
-    /// Whether the reader's end was taken out of service.
+    /// True if the reader's end was taken out of service.
     is_down: AtomicBool,
-    /// Whether the reader wants to know when frames were sent.
+    /// True if the reader needs the sending times of frames.
     wants_times: AtomicBool,
-    /// Whether it wants to know when they were to be, from a writer who keeps a schedule.
+    /// True if the reader keeps a schedule; frames from a writer with a schedule then carry their scheduled time.
     keeps_schedule: AtomicBool,
 }
 
@@ -75,8 +76,8 @@ impl Wake {
         })
     }
 
-    /// Wakes the reader if it sleeps. Called after the frames are in the ring: the fence orders them before the flag is
-    /// read, [`MemoryPort::arm`] does the reverse, so one of the two sees the other.
+    /// Wakes the reader if it sleeps. Called after the frames are in the ring. The fence orders them before the read
+    /// of the flag; [`MemoryPort::arm`] does the reverse, so at least one side sees the other's write.
     fn notify(&self) {
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::AcqRel) {
@@ -104,7 +105,7 @@ impl MemoryPort {
         .named(name)
     }
 
-    /// The same end under another name, from which its Ethernet address is derived.
+    /// Renames this end; its Ethernet address is derived from the name.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.info.spec = format!("memory:{name}");
@@ -113,12 +114,13 @@ impl MemoryPort {
         self
     }
 
-    /// Whether the other end is gone.
+    /// Returns true if the other end was dropped.
     fn is_cut(&self) -> bool {
         self.to_peer.is_abandoned()
     }
 
-    /// Notes when frames are sent, by the clock that every [`SystemClock`] counts by: the ends may have clocks of their own. `now` is when they are to be.
+    /// Sets the sending time of frames in boot time (ns), because the two ends may have different clocks. Uses `now`,
+    /// the scheduled time, if both ends keep a schedule, else the current time.
     #[cold]
     fn stamp(&self, now: Instant, frames: &mut [Frame]) {
         let scheduled_ns =
@@ -127,14 +129,14 @@ impl MemoryPort {
         frames.iter_mut().for_each(|frame| frame.set_arrived(sent_ns));
     }
 
-    /// Whether frames can pass: both ends are there, and in service.
+    /// Returns true if frames can pass: both ends exist and are in service.
     fn has_link(&self) -> bool {
         let is_down = |wake: &Wake| wake.is_down.load(Ordering::Relaxed);
         !self.is_cut() && !is_down(&self.wake) && !is_down(&self.peer_wake)
     }
 }
 
-/// Memory carries whatever fits a frame.
+/// MTU in bytes: the longest frame without its Ethernet header.
 #[expect(clippy::cast_possible_truncation, reason = "a constant that fits")]
 const MTU: u32 = (MAX_FRAME - 14) as u32;
 
@@ -189,7 +191,7 @@ impl Port for MemoryPort {
             self.stamp(now, frames);
         }
         for mut frame in frames.drain(..) {
-            // Queues and tunnels are the sender's affair.
+            // Queue and tunnel are metadata of the sender's switch.
             frame.queue = DEFAULT_QUEUE;
             frame.tunnel = Tunnel::NONE;
             let bytes = frame.len() as u64;
@@ -231,7 +233,7 @@ impl Port for MemoryPort {
         self.counters
     }
 
-    /// Wakes the peer, whose link goes up or down with this end's.
+    /// Records the state and wakes the peer, whose link goes up or down with this end's.
     fn set_admin(&mut self, up: bool) -> io::Result<()> {
         self.wake.is_down.store(!up, Ordering::Relaxed);
         self.peer_wake.event.signal();
@@ -240,7 +242,7 @@ impl Port for MemoryPort {
 }
 
 impl Drop for MemoryPort {
-    /// Wakes the peer, so that it sees its link go down.
+    /// Wakes the peer so that it sees its link go down.
     fn drop(&mut self) {
         self.peer_wake.event.signal();
     }
@@ -250,20 +252,19 @@ fn bytes_of(frames: &[Frame]) -> u64 {
     frames.iter().map(|frame| frame.len() as u64).sum()
 }
 
-/// Ends waiting for their other end, by name: `memory:NAME` written twice in one process makes a pair.
+/// Registry of ends that wait for their peer, by name: `memory:NAME` opened twice in one process makes a pair.
 #[derive(Debug, Default)]
 pub struct Hub {
     waiting: Mutex<HashMap<String, MemoryPort>>,
 }
 
-/// Most names waiting in a hub.
+/// Maximum number of names waiting in a hub.
 const MAX_WAITING: usize = 4096;
 
 impl Hub {
-    /// The first end of `name`, or, asked again, the second; asked a third time, the first of a new pair. An end whose peer
-    /// was dropped meanwhile is not waited for any more.
+    /// Returns the first end of `name` at the first call, the second end at the second call, and the first end of a
+    /// new pair at the third. An end whose peer was dropped in the meantime is discarded.
     ///
-    /// # Errors
     /// The process has no descriptor left, or too many names wait.
     pub fn open(&self, name: &str, capacity: usize) -> io::Result<MemoryPort> {
         let mut waiting = self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -322,13 +323,13 @@ mod tests {
         let before = clock.now().as_nanos();
         send(&mut a, 2);
         let after = clock.now().as_nanos();
-        // Nobody looks for a while.
+        // The frames wait in the ring for a while before they are read.
         while clock.now().as_nanos() < after + 5_000_000 {
             std::thread::yield_now();
         }
         for frame in receive(&mut b, 8) {
             let came = frame.arrived();
-            // One clock, read in two ways.
+            // The two readings of the clock may differ by up to 100 microseconds.
             assert!(came + 100_000 > before && came < after + 100_000, "{came}, sent from {before} to {after}");
         }
     }
@@ -338,7 +339,7 @@ mod tests {
         let (mut a, mut b) = pair(8).unwrap();
         let [of_a, of_b] = [SystemClock::start(), SystemClock::start()];
         assert!(a.stamp_arrivals(of_a) && b.stamp_arrivals(of_b));
-        // An hour from when the clocks started.
+        // One hour after the clocks started.
         let due = Instant::ZERO + std::time::Duration::from_secs(3600);
         let came = |a: &mut MemoryPort, b: &mut MemoryPort| {
             a.transmit(due, &mut FramePool::default(), &mut frames(1)).unwrap();
@@ -406,7 +407,7 @@ mod tests {
         assert!(b.wake.event.drain());
     }
 
-    /// A reader that sleeps whenever it may, against a writer in another thread: a lost wake-up would time out.
+    /// A reader that sleeps whenever possible, against a writer in another thread: a lost wake-up would time out.
     #[test]
     fn no_wake_up_is_lost() {
         const FRAMES: u64 = 20_000;

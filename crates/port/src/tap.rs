@@ -1,8 +1,9 @@
-//! `tap:NAME[,offload=on|off]`: a network interface that the port makes, for traffic with the machine's own network stack.
+//! `tap:NAME[,offload=on|off]`: a network interface that the port creates, for traffic with the machine's own network
+//! stack.
 //!
-//! The interface is made when the port opens, set up, and deleted when the port closes. An existing persistent TAP
-//! interface (`ip tuntap add NAME mode tap`) is used and stays. With `offload=on` (the default) the machine leaves checksums
-//! and segmentation undone, and they travel with the frame, as in [`crate::af_packet`].
+//! The interface is created and set up when the port opens, and deleted when the port closes. An existing persistent
+//! TAP interface (`ip tuntap add NAME mode tap`) is used and stays. With `offload=on` (the default) the machine
+//! leaves checksums and segmentation undone, and the offload travels with the frame, as in [`crate::af_packet`].
 use crate::interface::{HeldDown, Interface, LINK_HEADER_MAX, refused};
 use crate::link::Query;
 use crate::spec::Options;
@@ -19,7 +20,7 @@ use weir_packet::frame::{Frame, FramePool};
 use weir_packet::offload;
 use weir_units::Instant;
 
-/// What the machine may leave undone; older kernels do not know UDP segmentation.
+/// Offloads that the machine may leave undone. UDP segmentation is separate because older kernels do not know it.
 const OFFLOADS: u32 = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
 const UDP_OFFLOADS: u32 = libc::TUN_F_USO4 | libc::TUN_F_USO6;
 
@@ -37,16 +38,17 @@ pub struct Tap {
     query: Query,
     /// Frames the kernel had dropped before the port was opened.
     missed_before: u64,
-    /// The interface was there before and was down: it is left so.
+    /// True if the interface existed and was down before; closing the port sets it down again.
     set_down: bool,
     held_down: Option<HeldDown>,
 }
 
 impl Tap {
-    /// Makes the interface `name` in the calling thread's network namespace, or takes an existing persistent one.
+    /// Creates the interface `name` in the calling thread's network namespace, or attaches to an existing persistent
+    /// one.
     ///
     /// # Errors
-    /// The name is another kind of interface's or in use, or `CAP_NET_ADMIN` is missing.
+    /// The name belongs to another kind of interface or is in use, or `CAP_NET_ADMIN` is missing.
     pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
         options.expect_only(&["offload"])?;
         let hand_on = options.flag("offload", true)?;
@@ -76,7 +78,8 @@ impl Tap {
         })
     }
 
-    /// Reads one frame; `None` when there is none, and when it was counted instead.
+    /// Reads one frame; `None` if the frame is damaged, which is counted. An error of kind `EAGAIN` means that no
+    /// frame waits.
     fn read(&mut self, pool: &mut FramePool) -> io::Result<Option<Frame>> {
         let length = read_frame(self.device.as_fd(), &mut self.header, self.slot.buffers(pool))?;
         let frame = length.checked_sub(virtio::Header::LENGTH).zip(self.header.offload());
@@ -89,7 +92,7 @@ impl Tap {
         Ok(Some(frame))
     }
 
-    /// Puts a frame into `batch`, and counts.
+    /// Appends a frame to `batch`, finished in software if required, and counts it.
     fn accept(&mut self, frame: Frame, pool: &mut FramePool, batch: &mut Vec<Frame>) {
         let length = frame.len() as u64;
         if self.hand_on || frame.offload.is_none() {
@@ -102,7 +105,7 @@ impl Tap {
         self.counters.rx_bytes += length;
     }
 
-    /// Sends one frame, and counts; an error is the device's, not the frame's.
+    /// Sends one frame and counts it. An error means that the device is gone; a refused frame is only counted.
     fn send(&mut self, frame: &Frame) -> io::Result<()> {
         if frame.len() > self.frame_max && frame.offload.segmentation.is_none() {
             self.counters.tx_too_long += 1;
@@ -190,7 +193,7 @@ impl Port for Tap {
 }
 
 impl Drop for Tap {
-    /// An interface that stays is left as one that nobody has attached to.
+    /// Resets the offloads of an interface that stays, and restores whether it was up.
     fn drop(&mut self) {
         let _ = ioctl::with_number(self.device.as_fd(), libc::TUNSETOFFLOAD, 0);
         self.held_down = None;
@@ -200,7 +203,7 @@ impl Drop for Tap {
     }
 }
 
-/// Makes the interface or attaches to it.
+/// Creates the interface or attaches to it.
 fn attach(name: &str, options: &Options) -> Result<File, PortError> {
     let Some(mut request) = InterfaceRequest::of(name).filter(|_| !name.contains(['/', '%'])) else {
         return Err(options.error("expected tap:NAME with a name of 1 to 15 characters"));
@@ -242,7 +245,7 @@ fn not_attached(options: &Options, name: &str, source: io::Error) -> PortError {
 
 fn set_offloads(device: BorrowedFd<'_>, on: bool) -> io::Result<()> {
     let set = |offloads| ioctl::with_number(device, libc::TUNSETOFFLOAD, offloads);
-    // The header's length stays set on a persistent interface, whoever attaches.
+    // The header's length stays set on a persistent interface, so an earlier program may have changed it.
     let length = i32::try_from(virtio::Header::LENGTH).unwrap_or(i32::MAX);
     ioctl::with_number_at(device, libc::TUNSETVNETHDRSZ, length)?;
     if !on {

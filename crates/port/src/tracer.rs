@@ -1,18 +1,18 @@
-//! Records every frame of any port, in both directions, in a capture file, and says so in the log at level `trace`.
+//! Records every frame of any port, in both directions, in a capture file, and logs it at level `trace`.
 use crate::pcap::Writer;
 use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
 use std::os::fd::BorrowedFd;
 use weir_packet::{Frame, FramePool};
 use weir_units::{Bps, ByteSize, Instant, SystemClock};
 
-/// A port that is recorded.
+/// Wrapper that records a port's frames.
 pub struct Tracer {
     port: Box<dyn Port>,
     capture: Writer,
 }
 
 impl Tracer {
-    /// Records `port`'s frames: received ones as the engine gets them, transmitted ones as it gives them.
+    /// Records `port`'s frames: received ones as passed to the engine, transmitted ones as passed by the engine.
     pub fn new(port: Box<dyn Port>, capture: Writer) -> Tracer {
         Tracer { port, capture }
     }
@@ -20,7 +20,7 @@ impl Tracer {
     fn record(&mut self, now: Instant, direction: &str, frames: &[Frame]) {
         for frame in frames {
             tracing::trace!(port = self.port.info().name, bytes = frame.len(), "{direction}");
-            // The file is of Ethernet frames: other packets get a header without addresses.
+            // The file holds Ethernet frames: packets of other types get an Ethernet header with empty addresses.
             let mut framed;
             let bytes = if frame.packet_type().is_ethernet() {
                 frame.bytes()
@@ -91,7 +91,7 @@ impl Port for Tracer {
         self.port.next_wake()
     }
 
-    /// Also writes out what was recorded, so that readers of the file see it soon.
+    /// Flushes the capture file so that its readers see recent frames, and returns the inner port's link.
     fn link(&mut self) -> LinkState {
         self.capture.flush();
         self.port.link()

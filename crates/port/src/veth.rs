@@ -1,4 +1,4 @@
-//! Two interfaces that are joined to each other, made for the moment: what one sends the other receives, with nothing in between.
+//! Creates a temporary pair of joined interfaces (veth): each receives what the other sends.
 use crate::kernel::Kernel;
 use crate::link::Query;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
-/// A veth pair in the network namespace of the thread that made it; deleted when dropped.
+/// A veth pair in the network namespace of the thread that created it; dropping it deletes the pair.
 pub struct VethPair {
     kernel: Kernel,
     names: [String; 2],
@@ -18,10 +18,11 @@ pub struct VethPair {
 }
 
 impl VethPair {
-    /// Makes a pair with these names, one queue each, both ends up, and no addresses.
+    /// Creates a pair with these names: one queue each, both ends up, no addresses.
     ///
     /// # Errors
-    /// The kernel refuses: no privilege (`CAP_NET_ADMIN`), or a name that is there already. Nothing stays behind.
+    /// The kernel refuses: no privilege (`CAP_NET_ADMIN`), or a name exists already. Interfaces created before the
+    /// error are deleted.
     pub fn make(names: [String; 2]) -> io::Result<VethPair> {
         let mut kernel = Kernel::here()?;
         let mut link = end(&names[0]);
@@ -32,7 +33,7 @@ impl VethPair {
         let mut made = VethPair { kernel, names, index };
         for at in 0..2 {
             let name = &made.names[at];
-            // The kernel is to say nothing on it; without version 6 it does not.
+            // The kernel must not send frames of its own on the pair. Without IPv6 it sends none.
             let quiet = format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6");
             if Path::new(&quiet).exists() {
                 fs::write(&quiet, "1")?;
@@ -43,7 +44,7 @@ impl VethPair {
         Ok(made)
     }
 
-    /// The names of its ends.
+    /// Returns the names of the two ends.
     pub fn names(&self) -> &[String; 2] {
         &self.names
     }
@@ -53,7 +54,7 @@ impl Drop for VethPair {
     fn drop(&mut self) {
         let mut link = LinkMessage::default();
         link.header.index = self.index;
-        // With one end the other goes.
+        // Deleting one end deletes the other.
         if let Err(error) = self.kernel.tell(RouteNetlinkMessage::DelLink(link), 0) {
             tracing::warn!("left behind: interface {}: {error}", self.names[0]);
         }
@@ -67,7 +68,7 @@ fn end(name: &str) -> LinkMessage {
     link
 }
 
-/// Whether the interface of this name, in the calling thread's network namespace, is one end of a veth pair.
+/// Returns true if the interface `name`, in the calling thread's network namespace, is an end of a veth pair.
 pub fn is_veth(name: &str) -> bool {
     let index = Kernel::here().ok().and_then(|kernel| name_to_index(kernel.as_fd(), name).ok());
     let index = index.and_then(|index| i32::try_from(index).ok());

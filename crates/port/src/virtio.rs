@@ -1,8 +1,9 @@
-//! The header in which packet sockets and TAP devices say what a frame's sender left to be done: `virtio_net_hdr`
-//! (virtio 1.2, 5.1.6), in its 10-byte form, in the machine's byte order.
+//! Encodes and decodes the header in which packet sockets and TAP devices describe a frame's offload:
+//! `virtio_net_hdr` (virtio 1.2, 5.1.6), in its 10-byte form, in the machine's byte order.
 use weir_packet::frame::{Frame, Offload, PartialChecksum, Segmentation, SegmentationKind};
 
-/// The header's bytes: flags, segmentation type, then 16-bit header length, segment size, checksum start, checksum offset.
+/// Bytes of the header: flags, segmentation type, then 16-bit header length, segment size, checksum start, checksum
+/// offset.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Header(pub(crate) [u8; Header::LENGTH]);
 
@@ -14,10 +15,10 @@ const GSO_UDP_L4: u8 = 5;
 const GSO_ECN: u8 = 0x80;
 
 impl Header {
-    /// Bytes of the header in front of each frame.
+    /// Length in bytes of the header in front of each frame.
     pub(crate) const LENGTH: usize = 10;
 
-    /// What is left to be done for `frame`.
+    /// Returns the header that describes the offload of `frame`.
     pub(crate) fn of(frame: &Frame) -> Self {
         let mut header = Header::default();
         if let Some(checksum) = frame.offload.checksum {
@@ -37,7 +38,7 @@ impl Header {
         header
     }
 
-    /// What is left to be done; `None` for a kind of segmentation that weir does not know.
+    /// Returns the offload that the header describes; `None` for a kind of segmentation that weir does not know.
     pub(crate) fn offload(&self) -> Option<Offload> {
         let checksum =
             (self.0[0] & NEEDS_CHECKSUM != 0).then(|| PartialChecksum { start: self.get(6), offset: self.get(8) });

@@ -1,18 +1,18 @@
-//! What a host left undone, recognised from the frame alone.
+//! Recognises unfinished checksums and super-frames of received frames from their bytes alone.
 //!
-//! XDP sees a veth peer's frames without the kernel's notes: a transport checksum that the sender left to the device holds
-//! only the folded sum of the pseudo header, and with TCP segmentation offload (generic mode) the frame is a super-frame.
-//! The sender's settings cannot be reached from here (it may be in another namespace), and need not be: the sum is
-//! recognised. A finished frame whose checksum happens to equal it (one in 65,536) is taken for unfinished, and completing it
-//! gives the same checksum again. Only a damaged one would be repaired by mistake: one in 65,536 of frames damaged on a link
-//! that has no frame check sequence.
+//! XDP sees a veth peer's frames without the kernel's metadata. A transport checksum that the sender left to the
+//! device holds only the folded sum of the pseudo header, and with TCP segmentation offload (generic mode) the frame
+//! is a super-frame. The sender's settings are not accessible from here (it may be in another namespace) and are not
+//! needed, because the sum is recognised. A finished frame whose checksum happens to equal that sum (one in 65,536)
+//! is taken for unfinished; completing it gives the correct checksum again. Only damage would be hidden: in one of
+//! 65,536 frames damaged on a link that has no frame check sequence.
 use weir_memory::Portable;
 use weir_packet::frame::{Offload, PartialChecksum, Segmentation, SegmentationKind};
 use weir_packet::parse::{Layers, Network, Transport};
 use weir_packet::{Field, Frame, Parsed, PortNo, parse_common, parse_frame, parse_frequent};
 
-/// What is left to be done for a frame; `None` for a super-frame that cannot be cut. Unfinished frames of more than
-/// `frame_max` bytes are super-frames, to be cut to packets of `mtu` bytes. `scratch` is memory to parse in.
+/// Returns the offload of a frame; `None` for a super-frame that cannot be cut. An unfinished frame of more than
+/// `frame_max` bytes is a super-frame, to be cut to packets of `mtu` bytes. `scratch` is reused memory for parsing.
 pub(super) fn left_undone(frame: &Frame, scratch: &mut Parsed, frame_max: usize, mtu: usize) -> Option<Offload> {
     let bytes = frame.bytes();
     let unfinished = layers(frame, scratch).and_then(|layers| Some((partial_checksum(bytes, &layers)?, layers)));
@@ -26,9 +26,9 @@ pub(super) fn left_undone(frame: &Frame, scratch: &mut Parsed, frame_max: usize,
     Some(Offload { checksum: Some(checksum), segmentation })
 }
 
-/// Where the headers lie of a frame that is no fragment.
+/// Returns the positions of the headers of a frame that is no fragment.
 fn layers(frame: &Frame, scratch: &mut Parsed) -> Option<Layers> {
-    // Neither of these takes fragments.
+    // Both fast parsers reject fragments.
     let is_short = parse_common(Portable, frame, PortNo::LOCAL, scratch)
         || parse_frequent(frame, PortNo::LOCAL, scratch).is_some();
     if is_short {
@@ -38,7 +38,7 @@ fn layers(frame: &Frame, scratch: &mut Parsed) -> Option<Layers> {
     (scratch.key.get(Field::IpFrag) == 0).then_some(scratch.layers)
 }
 
-/// A transport checksum that holds only its pseudo header's sum.
+/// Returns the position of the transport checksum if the field holds only the pseudo header's sum.
 fn partial_checksum(bytes: &[u8], layers: &Layers) -> Option<PartialChecksum> {
     let (kind, start) = layers.transport?;
     let (offset, protocol) = match kind {
@@ -51,7 +51,7 @@ fn partial_checksum(bytes: &[u8], layers: &Layers) -> Option<PartialChecksum> {
     (field == sum).then_some(PartialChecksum { start, offset })
 }
 
-/// The folded one's complement sum of the pseudo header (RFC 9293, 3.1; RFC 8200, 8.1).
+/// Returns the folded one's complement sum of the pseudo header (RFC 9293, 3.1; RFC 8200, 8.1).
 fn pseudo_header_sum(bytes: &[u8], network: (Network, u16), transport: usize, protocol: u32) -> Option<u16> {
     let at = usize::from(network.1);
     let (addresses, end) = match network.0 {
@@ -60,7 +60,7 @@ fn pseudo_header_sum(bytes: &[u8], network: (Network, u16), transport: usize, pr
         Network::Arp | Network::Nsh => return None,
     };
     let length = u32::try_from(end.checked_sub(transport)?).ok()?;
-    // Numbers of 32 bits fold to the same as their halves.
+    // Sums of 32-bit numbers fold to the same result as sums of their 16-bit halves.
     let (words, _) = bytes.get(addresses)?.as_chunks::<4>();
     let sum: u64 = words.iter().map(|word| u64::from(u32::from_be_bytes(*word))).sum();
     let mut sum = sum + u64::from(protocol) + u64::from(length);
@@ -70,8 +70,8 @@ fn pseudo_header_sum(bytes: &[u8], network: (Network, u16), transport: usize, pr
     u16::try_from(sum).ok()
 }
 
-/// How a super-frame is to be cut: TCP only, into segments that fill packets of `mtu` bytes. The sender's own segment size
-/// is not known here; it is at most this unless the receiver asked for less.
+/// Returns how to cut a super-frame: TCP only, into segments that fill packets of `mtu` bytes. The sender's segment
+/// size is not known here; it is at most this size unless the receiver requested a smaller one.
 fn segmentation(bytes: &[u8], layers: &Layers, mtu: usize) -> Option<Segmentation> {
     let ((Transport::Tcp, transport), (network, start)) = (layers.transport?, layers.network?) else { return None };
     let header_end = transport.checked_add(u16::from(bytes.get(usize::from(transport) + 12)? >> 4) * 4)?;
@@ -98,7 +98,7 @@ mod tests {
     const TCP: u8 = 6;
     const UDP: u8 = 17;
 
-    /// A frame with a transport header and a payload whose checksum a sender left undone.
+    /// Returns a frame with a transport header and a payload whose checksum the sender left undone.
     fn unfinished(ipv6: bool, protocol: u8, tags: usize, payload: &[u8]) -> Vec<u8> {
         let transport = if protocol == TCP { 20 } else { 8 };
         let length = u16::try_from(transport + payload.len()).unwrap();
@@ -130,7 +130,7 @@ mod tests {
         bytes
     }
 
-    /// As the port asks, for a frame in a buffer that held others, in memory that did, too.
+    /// Calls `left_undone` as the port does: with a buffer and a scratch area that held other frames.
     fn left_undone(bytes: &[u8], frame_max: usize, mtu: usize) -> Option<Offload> {
         let (mut frame, mut scratch) = (Frame::from_bytes(&[0x45; 9000]), Parsed::EMPTY);
         scratch.key.words.fill(u64::MAX);
@@ -174,7 +174,7 @@ mod tests {
         let offload = left_undone(&bytes, 1518, 1500).unwrap();
         let lengths: Vec<usize> = finished(&bytes, offload).iter().map(|frame| frame.len()).collect();
         assert_eq!(lengths, [1514, 1514, 54 + 4000 - 2 * 1460]);
-        // How long the datagrams of a long UDP frame were is not known.
+        // The length of the datagrams in a long UDP frame is not known.
         assert_eq!(left_undone(&unfinished(false, UDP, 0, &[5; 4000]), 1518, 1500), None);
     }
 

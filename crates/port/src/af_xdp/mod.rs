@@ -1,18 +1,19 @@
-//! `af_xdp:NAME[,mode=native|generic]`: a network interface through AF_XDP sockets.
+//! `af_xdp:NAME[,mode=native|generic|auto]`: a network interface through AF_XDP sockets.
 //!
-//! The port for packets per second: about twice those of [`crate::af_packet`], taken in the driver (native mode) or, where
-//! the driver cannot, right behind it (generic mode). Every receive queue of the interface has a socket, so no frame takes
-//! another way; frames are sent through the first. All frames of the interface are taken: the host's own network stack
-//! sees none while the port is open.
+//! The port for high packet rates: about twice that of [`crate::af_packet`]. Frames are received in the driver
+//! (native mode) or, if the driver does not support that, right after it (generic mode). Every receive queue of the
+//! interface has a socket, so no frame takes another path; frames are sent through the first queue's socket. The port
+//! receives all frames of the interface: the host's own network stack sees none while the port is open.
 //!
-//! AF_XDP has no offloads. What hosts behind a veth leave undone is recognised and travels on with the frame;
-//! what is to be sent is finished in software. So TCP works with the hosts' settings as they are; its bulk rate is below
-//! `af_packet`'s. In native mode the kernel itself stops the veth peer from making super-frames while the port is open.
+//! AF_XDP has no offloads. Checksums and segmentation that hosts behind a veth leave undone are recognised and travel
+//! on with the frame. Frames to send are finished in software. Therefore TCP works without changing the hosts'
+//! settings, at a lower bulk rate than with `af_packet`. In native mode the kernel itself stops the veth peer from
+//! making super-frames while the port is open.
 //!
-//! A VLAN tag that a host's VLAN interface leaves to the veth is not in the bytes that XDP sees. So the host's end is
-//! looked for and its `tx-vlan-offload` switched off while the port is open; where it is out of reach, a warning says
-//! so. That is where the host is in another namespace and the port is opened by a switch that runs, which has given up
-//! the right to enter it.
+//! A VLAN tag that a host's VLAN interface leaves to the veth is not in the bytes that XDP sees. Therefore the port
+//! finds the host's end and switches off its `tx-vlan-offload` while the port is open. If that end is out of reach,
+//! the port logs a warning: for example if the host is in another namespace and a running switch, which has given up
+//! the right to enter it, opens the port.
 mod checksum;
 mod program;
 mod queue;
@@ -34,45 +35,47 @@ use weir_packet::Parsed;
 use weir_packet::frame::{Frame, FramePool};
 use weir_units::Instant;
 
-/// Bytes the kernel keeps free in front of each received frame (`XDP_PACKET_HEADROOM`).
+/// Bytes that the kernel reserves in front of each received frame (`XDP_PACKET_HEADROOM`).
 const KERNEL_HEADROOM: usize = 256;
-/// Chunks for frames of an ordinary MTU, and for longer frames.
+/// Chunk sizes in bytes, for frames of an ordinary MTU and for longer frames.
 const SMALL_CHUNK: u32 = 2048;
 const LARGE_CHUNK: u32 = 4096;
-/// How often a port that is polled without sleep looks whether its device is still there.
+/// Interval at which a busy-polled port checks that its device still exists.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
-/// XDP sees frames as the driver gives them: tags must not have been taken out nor frames merged. Restored when the port
-/// closes; if the process is killed outright, by `weir cleanup` or the next port that closes.
+/// Features switched off while the port is open: XDP sees frames as the driver passes them, so tags must not be
+/// stripped and frames must not be merged. After the process was killed, `weir cleanup` or the next port on the
+/// interface restores them.
 const OFF: [&str; 4] = ["rx-vlan-hw-parse", "rx-vlan-stag-hw-parse", "rx-lro", "rx-gro-hw"];
-/// A host's VLAN interfaces must put their tags into the frames.
+/// Features switched off at a veth peer, so that VLAN interfaces on it write their tags into the frames.
 const PEER_OFF: [&str; 2] = ["tx-vlan-hw-insert", "tx-vlan-stag-hw-insert"];
-/// A type that no frame has (RFC 1701's reserved): the packet socket that watches the device receives nothing.
+/// EtherType that no frame has (RFC 1701's reserved): the packet socket that watches the device receives no frames.
 const NO_FRAMES: u16 = 0xffff;
 
-/// What programs, sockets, settings and locked memory need.
+/// Capabilities needed for programs, sockets, settings and locked memory.
 const CAPABILITIES: &str = "CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF and CAP_IPC_LOCK";
 
-/// A network interface through AF_XDP sockets.
+/// A port on a network interface through AF_XDP sockets.
 pub struct AfXdp {
     info: PortInfo,
     frame_max: usize,
-    // Dropped in this order: no more frames are redirected, then the sockets go, then the settings come back.
+    // Drop order: first stop redirecting frames, then close the sockets, then restore the settings.
     program: Program,
     queues: Vec<Queue>,
     _settings: Settings,
     _claim: Option<Claim>,
     interface: Arc<Interface>,
-    /// Tells of the device going down or away, and holds its promiscuous mode.
+    /// Packet socket that reports an error when the device goes down or vanishes, and holds its promiscuous mode.
     watch: OwnedFd,
     readable: OwnedFd,
     check_at: Instant,
-    /// The device was gone when the link was asked for. `watch` tells only that it goes down, which may be long before.
+    /// True if the device was gone when the link was last read. `watch` only reports that it goes down, possibly long
+    /// before.
     vanished: bool,
-    /// The MTU was raised beyond what the sockets' chunks hold: the port has to be opened again.
+    /// True if the MTU was raised beyond what the sockets' chunks hold: the port must be opened again.
     outgrown: bool,
     first_queue: usize,
     finished: Vec<Frame>,
-    /// What received frames are parsed in.
+    /// Memory reused for parsing received frames.
     scratch: Box<Parsed>,
     counters: Counters,
     held_down: Option<HeldDown>,
@@ -82,8 +85,8 @@ impl AfXdp {
     /// Opens a port on the interface `name` of the calling thread's network namespace.
     ///
     /// # Errors
-    /// There is no such interface, it cannot do what was asked for, or a capability is missing (`CAP_NET_ADMIN`,
-    /// `CAP_NET_RAW`, `CAP_BPF`, and `CAP_IPC_LOCK` or a limit of locked memory of several MiB).
+    /// No such interface, the interface does not support the requested mode, or a capability is missing
+    /// (`CAP_NET_ADMIN`, `CAP_NET_RAW`, `CAP_BPF`, and `CAP_IPC_LOCK` or a limit of locked memory of several MiB).
     pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
         options.expect_only(&["mode"])?;
         let mode = mode(options)?;
@@ -124,7 +127,7 @@ impl AfXdp {
         })
     }
 
-    /// Counts a received frame and notes what its sender left undone.
+    /// Counts a received frame, sets its offload and appends it to `batch`.
     fn accept(&mut self, received: Received, pool: &mut FramePool, batch: &mut Vec<Frame>) {
         let Received::Frame(mut frame) = received else {
             self.counters.rx_errors += 1;
@@ -141,9 +144,10 @@ impl AfXdp {
         batch.push(frame);
     }
 
-    /// Puts frames into the transmit ring, sending when it is full.
+    /// Puts frames into the transmit ring, and sends whenever the ring is full.
     fn send(&mut self, frames: &[Frame]) -> io::Result<()> {
-        // What an interface that is down left in the ring goes when it is up again; no more is added to it.
+        // Frames left in the ring by an interface that is down are sent when it is up again; no more frames are added
+        // to them.
         if self.queues[0].has_unsent() && !self.kick()? {
             self.counters.tx_errors += frames.len() as u64;
             return Ok(());
@@ -164,7 +168,7 @@ impl AfXdp {
         self.kick().map(drop)
     }
 
-    /// Sends what waits; whether the interface is up.
+    /// Sends the frames in the transmit ring. Returns true if the interface is up.
     fn kick(&mut self) -> io::Result<bool> {
         let sent = self.queues[0].send()?;
         self.counters.tx_packets -= sent.dropped;
@@ -173,8 +177,8 @@ impl AfXdp {
         Ok(!sent.down)
     }
 
-    /// Takes over an MTU that was changed. Sockets keep the chunks that they were opened with: a port whose chunks are
-    /// too short ends as if its device had gone, and whoever waits for the device opens it again.
+    /// Adopts a changed MTU. Sockets keep the chunks that they were opened with. A port whose chunks are too short
+    /// ends as if its device had vanished; the switch, which waits for the device, then opens the port again.
     fn follow_mtu(&mut self) {
         let Ok(mtu) = self.interface.mtu() else { return };
         if mtu == self.info.mtu {
@@ -193,7 +197,8 @@ impl AfXdp {
         }
     }
 
-    /// An interface that is down comes back; one that vanished does not.
+    /// Returns [`PortError::Gone`] if the interface vanished or outgrew the port. An interface that is only down may
+    /// come up again.
     fn check_device(&self) -> Result<(), PortError> {
         if self.interface.exists() && !self.outgrown {
             Ok(())
@@ -220,7 +225,7 @@ impl Port for AfXdp {
         }
         let mut left = max;
         for at in 0..self.queues.len() {
-            // Each queue is first in turn, so that a busy one does not starve the others.
+            // The first queue rotates, so that a busy queue does not starve the others.
             let at = (self.first_queue + at) % self.queues.len();
             let before = left;
             while left > 0
@@ -252,7 +257,7 @@ impl Port for AfXdp {
 
     fn arm(&mut self) -> Ready {
         if self.queues[0].has_unsent() {
-            // An error shows when frames are received or sent next.
+            // The next receive or transmit reports a persistent error.
             let _ = self.kick();
         }
         self.check_at = Instant::ZERO;
@@ -282,7 +287,7 @@ impl Port for AfXdp {
     }
 }
 
-/// The mode that the user asks for; `None`: the best there is.
+/// Parses the mode; `None` selects the best one available.
 fn mode(options: &Options) -> Result<Option<Mode>, PortError> {
     match options.text("mode") {
         None | Some("auto") => Ok(None),
@@ -292,13 +297,14 @@ fn mode(options: &Options) -> Result<Option<Mode>, PortError> {
     }
 }
 
-/// Chunks that hold a frame of the interface; the largest there are for the super-frames that generic mode sees.
+/// Returns the chunk size in bytes that holds a frame of the interface; the largest size in generic mode, which sees
+/// super-frames.
 fn chunk(info: &PortInfo, mode: Mode) -> u32 {
     let fits = info.mtu as usize + LINK_HEADER_MAX + KERNEL_HEADROOM <= SMALL_CHUNK as usize;
     if fits && mode == Mode::Native { SMALL_CHUNK } else { LARGE_CHUNK }
 }
 
-/// What is switched off on the interface, and on the host's end of a veth, while the port is open.
+/// Features switched off on the interface, and on the host's end of a veth, while the port is open.
 struct Settings {
     _own: Option<SwitchedOff>,
     _peer: Option<SwitchedOff>,
@@ -328,14 +334,15 @@ impl Settings {
     }
 }
 
-/// A queue with its socket, which gets the queue's frames from now on.
+/// Opens a queue's socket and directs the queue's frames to it.
 fn open_queue(interface: &Interface, program: &Program, number: u32, chunk: u32) -> io::Result<Queue> {
     let queue = Queue::open(interface.index(), number, chunk)?;
     program.set_socket(number, queue.socket())?;
     Ok(queue)
 }
 
-/// A packet socket that receives nothing, holds promiscuous mode and an error once the device is down or gone.
+/// Opens a packet socket that receives no frames. It holds promiscuous mode, and an error once the device is down or
+/// gone.
 fn watch(interface: &Interface) -> io::Result<OwnedFd> {
     let watch = socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
     let mut address = libc::sockaddr_ll::zeroed();

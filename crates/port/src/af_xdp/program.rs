@@ -1,4 +1,4 @@
-//! The XDP program that takes all frames of an interface to AF_XDP sockets.
+//! Loads the XDP program that redirects all frames of an interface to AF_XDP sockets.
 use super::CAPABILITIES;
 use crate::PortError;
 use crate::interface::{Interface, refused};
@@ -8,17 +8,17 @@ use crate::sys::{errno, while_busy};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-/// Where in the kernel frames are taken.
+/// Place in the kernel at which frames are redirected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// In the driver, before the kernel makes a socket buffer.
+    /// In the driver, before the kernel allocates a socket buffer.
     Native,
-    /// Behind the driver: works with every interface, slower.
+    /// After the driver: works with every interface, but slower.
     Generic,
 }
 
 impl Mode {
-    /// The flag of `BPF_LINK_CREATE` (`XDP_FLAGS_...`).
+    /// Returns the mode's flag of `BPF_LINK_CREATE` (`XDP_FLAGS_...`).
     fn flag(self) -> u32 {
         match self {
             Mode::Generic => 1 << 1,
@@ -27,7 +27,8 @@ impl Mode {
     }
 }
 
-/// The program, attached until this is dropped (or the process dies: the kernel closes the descriptor).
+/// The attached program; dropping it detaches the program, as does the end of the process, which closes the
+/// descriptor.
 pub(super) struct Program {
     pub(super) mode: Mode,
     _link: OwnedFd,
@@ -35,7 +36,8 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Attaches the program in the mode asked for; without one, in native mode if the interface can.
+    /// Attaches the program in the requested mode; without one, in native mode if the interface supports it, else in
+    /// generic mode.
     pub(super) fn attach(
         interface: &Interface,
         queues: u32,
@@ -66,13 +68,14 @@ impl Program {
         }
     }
 
-    /// Sends the frames of a queue to its socket from now on.
+    /// Directs the frames of a queue to its socket.
     pub(super) fn set_socket(&self, queue: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
         bpf::set_socket(self.map.as_fd(), queue, socket)
     }
 }
 
-/// `return bpf_redirect_map(&map, context->rx_queue_index, XDP_PASS)`: frames of a queue without socket go to the kernel.
+/// Returns the program `return bpf_redirect_map(&map, context->rx_queue_index, XDP_PASS)`: frames of a queue without
+/// a socket go to the kernel.
 fn instructions(map: BorrowedFd<'_>) -> [Instruction; 6] {
     use std::os::fd::AsRawFd as _;
     const LOAD_WORD: u8 = 0x61;
@@ -86,7 +89,7 @@ fn instructions(map: BorrowedFd<'_>) -> [Instruction; 6] {
     let instruction = |code, registers, offset, immediate| Instruction { code, registers, offset, immediate };
     [
         instruction(LOAD_WORD, 0x12, RX_QUEUE_INDEX, 0),
-        // Source register 1 says that the number is a map's descriptor.
+        // Source register 1 marks the number as a map's descriptor.
         instruction(LOAD_IMMEDIATE_64, 0x11, 0, map.as_raw_fd()),
         instruction(0, 0, 0, 0),
         instruction(MOVE_IMMEDIATE, 0x03, 0, XDP_PASS),

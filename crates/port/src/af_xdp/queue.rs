@@ -1,4 +1,4 @@
-//! One queue of an interface: an AF_XDP socket with its frames and rings.
+//! Receives and sends frames at one queue of an interface: AF_XDP sockets with their frame memory and rings.
 use crate::sys::ring::{Consumer, FrameMemory, Kind, Producer, Ring};
 use crate::sys::{Plain as _, errno, socket, while_busy};
 use std::io;
@@ -6,71 +6,73 @@ use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use weir_memory::prefetch;
 use weir_packet::frame::{Frame, FramePool, MAX_FRAME};
 
-/// Frames the kernel may hold for weir before it drops.
+/// Capacity of the receive ring in frames, before the kernel drops frames.
 const RECEIVE_FRAMES: u32 = 2048;
-/// Frames that may wait to be sent.
+/// Capacity of the transmit ring in frames.
 const TRANSMIT_FRAMES: u32 = 1024;
-/// How often in a row sending is tried again without a frame having gone.
+/// Maximum number of consecutive send calls that send no frame.
 const RETRIES_MAX: u32 = 3;
-/// Bytes of sent frames that their receivers may hold, so that sending does not stop for them.
+/// Bytes of sent frames that receivers may hold before sending stops.
 const SEND_BUFFER: i32 = 8 << 20;
 
-/// How many frames a call to send takes (`XDP_MAX_TX_SKB_BUDGET`, Linux 6.17); 32 where the kernel does not know the option.
+/// Socket option for the number of frames that one send call takes (`XDP_MAX_TX_SKB_BUDGET`, Linux 6.17); 32 frames
+/// where the kernel does not know the option.
 const CALL_BUDGET_OPTION: libc::c_int = 9;
 const CALL_BUDGET: u32 = 256;
 
-/// How many frames ahead of the one at hand memory is asked for: another core wrote them, and its cache is far.
+/// Number of frames to prefetch ahead of the current one: another core wrote them, so they are not in this core's
+/// cache.
 const AHEAD: u32 = 4;
 
-/// A frame continues in the next descriptor.
+/// Descriptor flag: the frame continues in the next descriptor.
 const CONTINUED: u32 = libc::XDP_PKT_CONTD;
 
-/// AF_XDP sockets bound to a queue, in copy mode: one receives, one sends.
+/// AF_XDP sockets bound to one queue in copy mode: one receives, one sends.
 pub(super) struct Queue {
     fill: Producer<u64>,
     completion: Consumer<u64>,
     receive: Consumer<libc::xdp_desc>,
     transmit: Producer<libc::xdp_desc>,
     memory: FrameMemory,
-    /// Addresses of chunks that hold nothing, for sending.
+    /// Addresses of free chunks, for sending.
     free: Vec<u64>,
     chunk: u32,
-    /// Whether frames may span several chunks.
+    /// True if frames may span several chunks.
     several: bool,
-    /// What continued frames have brought so far; the rest of one that is too long is skipped.
+    /// Parts received so far of a continued frame; the rest of a frame that is too long is skipped.
     partial: Partial,
     socket: OwnedFd,
-    /// Shares the chunks and sends. Nobody waits for it: each frame that a receiver lets go of wakes who waits for the
-    /// socket that sent it, a seventh of what sending costs.
+    /// Socket that sends and shares the chunks. No thread polls it: each sent frame that its receiver frees wakes the
+    /// threads that poll the sending socket, which would cost a seventh of sending.
     sender: OwnedFd,
 }
 
-/// Where in a frame of several chunks receiving is.
+/// Reception state of a frame that spans several chunks.
 enum Partial {
     None,
     Growing(Frame),
     Skipping,
 }
 
-/// A frame, or why there is none.
+/// A received frame, or the reason why there is none.
 pub(super) enum Received {
     Frame(Frame),
-    /// A frame that no buffer is long enough for.
+    /// A frame longer than every buffer.
     TooLong,
 }
 
-/// How sending went.
+/// Result of sending.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sent {
-    /// Frames, and their bytes, that the device dropped though they were handed to the kernel.
+    /// Number and bytes of frames that the device dropped although the kernel had accepted them.
     pub(super) dropped: u64,
     pub(super) dropped_bytes: u64,
-    /// The interface is down.
+    /// True if the interface is down.
     pub(super) down: bool,
 }
 
 impl Queue {
-    /// Makes a socket for queue `number` with chunks of `chunk` bytes, and binds it.
+    /// Opens sockets for queue `number` with chunks of `chunk` bytes, and binds them.
     pub(super) fn open(interface: i32, number: u32, chunk: u32) -> io::Result<Self> {
         let socket = socket::open(libc::AF_XDP, libc::SOCK_RAW, 0)?;
         let sender = socket::open(libc::AF_XDP, libc::SOCK_RAW, 0)?;
@@ -95,28 +97,28 @@ impl Queue {
         queue.fill.publish();
         queue.several = bind(queue.socket.as_fd(), interface, number)?;
         share(queue.sender.as_fd(), queue.socket.as_fd(), interface, number)?;
-        // Without the right to, the system's default holds.
+        // Without the privilege, the system's default applies.
         let _ = socket::set(queue.sender.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER);
         let _ = socket::set(queue.sender.as_fd(), libc::SOL_XDP, CALL_BUDGET_OPTION, &CALL_BUDGET);
         Ok(queue)
     }
 
-    /// The socket, readable when frames came.
+    /// Returns the receiving socket, readable when frames arrived.
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Whether frames came.
+    /// Returns true if received frames wait.
     pub(super) fn has_received(&self) -> bool {
         self.receive.has_entry()
     }
 
-    /// Whether frames wait to be sent.
+    /// Returns true if frames wait to be sent.
     pub(super) fn has_unsent(&self) -> bool {
         self.transmit.waiting() > 0
     }
 
-    /// The next frame that came. Call [`Queue::release`] after the last of a batch.
+    /// Returns the next received frame. Call [`Queue::release`] after the last one of a batch.
     pub(super) fn next(&mut self, pool: &mut FramePool) -> Option<Received> {
         loop {
             let descriptor = self.receive.pop()?;
@@ -132,7 +134,7 @@ impl Queue {
                 (Partial::None, true) => Some(whole(bytes, pool)),
                 (partial, last) => partial.add(bytes, last, pool),
             };
-            // The address points behind the kernel's headroom; the chunk begins where chunks do.
+            // The address points after the kernel's headroom; masking it gives the start of the chunk.
             self.fill.push(descriptor.addr & !u64::from(self.chunk - 1));
             if received.is_some() {
                 return received;
@@ -140,13 +142,14 @@ impl Queue {
         }
     }
 
-    /// Gives the chunks of received frames back to the kernel.
+    /// Returns the chunks of received frames to the kernel.
     pub(super) fn release(&mut self) {
         self.receive.release();
         self.fill.publish();
     }
 
-    /// Puts a frame into the transmit ring; whether there was room. Call [`Queue::send`] after the last of a batch.
+    /// Puts a frame into the transmit ring. Returns false if there is no room. Call [`Queue::send`] after the last
+    /// frame of a batch.
     pub(super) fn enqueue(&mut self, bytes: &[u8]) -> bool {
         let chunk = self.chunk as usize;
         let count = bytes.len().div_ceil(chunk);
@@ -168,13 +171,13 @@ impl Queue {
         true
     }
 
-    /// The longest frame that can be sent.
+    /// Returns the maximum length in bytes of a frame to send.
     pub(super) fn transmit_max(&self) -> usize {
         if self.several { MAX_FRAME } else { self.chunk as usize }
     }
 
-    /// Asks the kernel to send what was put into the transmit ring. A call sends a few dozen frames, so it is called until
-    /// all have gone or none goes any more; those are asked for again with the next batch.
+    /// Makes the kernel send the frames in the transmit ring. One call sends a few dozen frames, so the call is
+    /// repeated until the ring is empty or no more frames are taken. Remaining frames are sent with the next batch.
     pub(super) fn send(&mut self) -> io::Result<Sent> {
         let mut sent = Sent::default();
         let mut retries = 0;
@@ -202,7 +205,7 @@ impl Queue {
         Ok(sent)
     }
 
-    /// Takes the chunks of sent frames back.
+    /// Collects the chunks of sent frames.
     fn reclaim(&mut self) {
         while let Some(address) = self.completion.pop() {
             self.free.push(address & !u64::from(self.chunk - 1));
@@ -210,7 +213,7 @@ impl Queue {
         self.completion.release();
     }
 
-    /// Frames the kernel dropped since nobody took them in time, or since they were longer than a chunk.
+    /// Returns the number of frames that the kernel dropped because they were not read in time or exceed a chunk.
     pub(super) fn missed(&self) -> u64 {
         let stats: io::Result<libc::xdp_statistics> =
             socket::get(self.socket.as_fd(), libc::SOL_XDP, libc::XDP_STATISTICS);
@@ -219,7 +222,7 @@ impl Queue {
 }
 
 impl Partial {
-    /// Adds a part of a frame; the frame, once whole.
+    /// Adds a part of a frame. Returns the frame once it is complete.
     fn add(&mut self, bytes: &[u8], last: bool, pool: &mut FramePool) -> Option<Received> {
         *self = match std::mem::replace(self, Partial::None) {
             Partial::None => Partial::Growing(pool.take(MAX_FRAME)).with(bytes, pool),
@@ -248,14 +251,15 @@ impl Partial {
     }
 }
 
-/// A frame that came in one chunk.
+/// Copies a frame that lies in one chunk.
 fn whole(bytes: &[u8], pool: &mut FramePool) -> Received {
     let mut frame = pool.take(bytes.len());
     frame.assign(bytes);
     Received::Frame(frame)
 }
 
-/// Binds to a queue; whether frames may span several chunks, which kernels before 6.6 do not know.
+/// Binds a socket to a queue. Returns true if frames may span several chunks, which kernels before 6.6 do not
+/// support.
 fn bind(socket: BorrowedFd<'_>, interface: i32, queue: u32) -> io::Result<bool> {
     let mut address = address(interface, queue);
     let mut bind = |several| {
@@ -268,7 +272,7 @@ fn bind(socket: BorrowedFd<'_>, interface: i32, queue: u32) -> io::Result<bool> 
     }
 }
 
-/// Binds a socket to the queue of `first`, whose memory, fill and completion rings and settings it shares.
+/// Binds a socket to the queue of `first`, and shares the memory, fill and completion rings and settings of `first`.
 fn share(socket: BorrowedFd<'_>, first: BorrowedFd<'_>, interface: i32, queue: u32) -> io::Result<()> {
     let mut address = address(interface, queue);
     address.sxdp_flags = libc::XDP_SHARED_UMEM;
