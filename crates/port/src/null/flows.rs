@@ -1,36 +1,37 @@
-//! The frames of a generating port: what a flow's number makes of the headers.
+//! Builds the frames of a generating port: maps a flow's number to header fields.
 use super::order::MAX_FLOWS;
 use weir_memory::prefetch;
 use weir_packet::{Frame, FramePool};
 
-/// Bytes at a frame's start that are written for each frame; what follows is whatever its buffer held.
+/// Bytes at a frame's start that are written for each frame; the rest keeps the buffer's previous contents.
 pub const HEADER: usize = 64;
-/// The first bytes of a frame.
+/// First bytes of a frame.
 pub type Header = [u8; HEADER];
-/// Lengths of frames with headers: the shortest that Ethernet has to the longest without a tag.
+/// Lengths in bytes of frames with headers: from Ethernet's minimum to the maximum without a tag.
 pub const SIZES: std::ops::RangeInclusive<usize> = 60..=1514;
 
-/// What makes flows differ. Numbers are those of flows, `r` is a flow's number modulo the spread; all but the last kind are UDP
-/// over IPv4 from 10.0.0.1 port 1024 to 192.168.0.1 port 2048 where nothing else is said. Checksums are zero: what needs them
-/// right is not for such a port.
+/// Kind of headers: the fields in which flows differ. `flow` is a flow's number; `r` is the flow's number modulo the
+/// spread. All kinds but the last are UDP over IPv4 from 10.0.0.1 port 1024 to 192.168.0.1 port 2048, except as
+/// stated. Checksums are zero, so these frames do not suit receivers that verify checksums.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Headers {
-    /// Source 10.0.0.0 + r, destination 192.168.0.0 + r modulo 2^16, source port 1024 + flow / spread (the flow itself where
-    /// each has its own r) modulo 2^15.
+    /// Source 10.0.0.0 + r, destination 192.168.0.0 + r modulo 2^16, source port 1024 + flow / spread modulo 2^15. If
+    /// each flow has its own r, the source port is 1024 + flow modulo 2^15.
     Udp,
     /// Destination 02:00:00:00:00:00 + r, source 10.0.0.0 + flow.
     Mac,
-    /// MPLS label r modulo 2^20, source 10.0.0.0 + flow behind it.
+    /// MPLS label r modulo 2^20, then IPv4 with source 10.0.0.0 + flow.
     Mpls,
-    /// Class c = flow modulo 32: source (10+c).c.c.c, destination (100+c).c.c.c, destination port 1000 + c, source port flow / 32.
+    /// Class c = flow modulo 32: source (10+c).c.c.c, destination (100+c).c.c.c, destination port 1000 + c, source
+    /// port flow / 32.
     Masks,
-    /// To the flow's destination.
+    /// Destination from the list, one address per flow.
     Destinations(Box<[u32]>),
-    /// The flow's own headers.
+    /// Whole headers from the list, one per flow.
     Listed(Box<[Header]>),
 }
 
-/// Flows, and the frames they are made of.
+/// Set of flows and the frames made of them.
 #[derive(Debug, Clone)]
 pub struct Flows {
     headers: Headers,
@@ -41,10 +42,11 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// `count` flows in frames of `size` bytes. `spread` values share their flows out among entries; none: as many as flows.
+    /// Creates `count` flows in frames of `size` bytes. `spread` is the number of distinct values of the varied field
+    /// (`r`), which the flows share; `None`: one value per flow.
     ///
     /// # Errors
-    /// A number is out of its range; a list is shorter than the number of flows.
+    /// A number is out of its range, or a list is shorter than the number of flows.
     pub fn new(headers: Headers, count: u32, spread: Option<u32>, size: usize) -> Result<Flows, String> {
         if !(1..=MAX_FLOWS).contains(&count) {
             return Err(format!("found {count} flows, expected 1 to {MAX_FLOWS}"));
@@ -63,27 +65,27 @@ impl Flows {
         Ok(Flows { headers, count, spread, size, template })
     }
 
-    /// How many there are.
+    /// Returns the number of flows.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Values that entries tell apart, where the kind has such.
+    /// Returns the number of distinct values that flow entries can match on, for kinds that have a spread.
     pub fn spread(&self) -> u32 {
         self.spread
     }
 
-    /// Length of every frame.
+    /// Returns the length of every frame in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// What makes them differ.
+    /// Returns the kind of headers.
     pub fn headers(&self) -> &Headers {
         &self.headers
     }
 
-    /// The headers of a flow.
+    /// Returns the first bytes of a frame of `flow` (modulo the number of flows).
     pub fn header(&self, flow: u32) -> Header {
         let (mut pool, mut frames) = (FramePool::new(0, 0), Vec::with_capacity(1));
         self.make(&[flow % self.count], &mut pool, &mut frames);
@@ -94,7 +96,7 @@ impl Flows {
         header
     }
 
-    /// Appends a frame of each of the flows, written here and now.
+    /// Appends one new frame for each of the given flows.
     #[inline]
     pub(super) fn make(&self, flows: &[u32], pool: &mut FramePool, frames: &mut Vec<Frame>) {
         let template = &self.template;
@@ -151,13 +153,13 @@ impl Flows {
 
     #[inline(always)]
     fn value_of(&self, flow: u32) -> u32 {
-        // Most often each flow has a value of its own: no division then.
+        // Usually each flow has its own value; the branch then avoids a division.
         if self.spread == self.count { flow } else { flow % self.spread }
     }
 }
 
 impl Headers {
-    /// How many flows a list is for; none if any number.
+    /// Returns the number of flows in the list; `None` for kinds without a list.
     pub fn listed(&self) -> Option<usize> {
         match self {
             Headers::Destinations(list) => Some(list.len()),
@@ -167,17 +169,17 @@ impl Headers {
     }
 }
 
-/// Where fields lie in an untagged frame.
+/// Offsets of fields in an untagged frame, in bytes.
 const SOURCE: usize = 26;
 const DESTINATION: usize = 30;
 const SOURCE_PORT: usize = 34;
 const DESTINATION_PORT: usize = 36;
-/// The first source address.
+/// First source address.
 const SOURCES: u32 = 0x0a00_0000;
-/// The first destination address.
+/// First destination address.
 const DESTINATIONS: u32 = 0xc0a8_0000;
 const FIRST_PORT: u32 = 1024;
-/// In a label stack entry.
+/// Fields of a label stack entry: bottom of stack, and a time to live of 64.
 const BOTTOM_AND_TTL: u32 = 0x140;
 
 #[inline(always)]
@@ -207,7 +209,7 @@ fn put_class(header: &mut Header, flow: u32) {
     put_port(header, DESTINATION_PORT, 1000 + class);
 }
 
-/// What all frames have in common.
+/// Returns the header bytes that all frames have in common.
 fn template(headers: &Headers, size: usize) -> Header {
     let mut header = [0; HEADER];
     header[..12].copy_from_slice(&[2, 0, 0, 0, 0, 1, 6, 0, 0, 0, 0, 2]);

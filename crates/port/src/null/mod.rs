@@ -1,14 +1,15 @@
-//! A port to nowhere: what is sent is discarded and counted. With `rx=on` it also receives without end, like DPDK's device
-//! of the same name, so that a pipeline's cost can be measured without anything at its ends.
+//! Discards and counts transmitted frames. With `rx=on` the port also generates received frames without end, like
+//! DPDK's device of this name, so that a pipeline's cost can be measured without real ports.
 //!
 //! `null:[NAME][,rx=on][,size=BYTES]`: frames of `size` zero bytes (14 to 9216, default 64).
 //!
-//! `null:[NAME],rx=on,headers=KIND[,flows=N][,spread=N][,order=ORDER][,seed=N][,file=FILE][,size=BYTES]`: frames with headers, whose
-//! first 64 bytes are written anew for each (60 to 1514 bytes, default 60; what lies behind the headers is not written).
-//! * `headers`: `udp`, `mac`, `mpls`, `masks`, or `destinations` (IPv4 addresses in `file`, one in each line) or `listed` (the frames
-//!   of a capture in `file`); see [`Headers`] for what a flow of each kind is.
-//! * `flows`: how many differ (default 1, of a list all). `spread`: how many values the field has that entries match on (as many as
-//!   flows).
+//! `null:[NAME],rx=on,headers=KIND[,flows=N][,spread=N][,order=ORDER][,seed=N][,file=FILE][,size=BYTES]`: frames with
+//! headers (60 to 1514 bytes, default 60). The first 64 bytes are written for each frame; bytes after the headers are
+//! not initialised.
+//! * `headers`: `udp`, `mac`, `mpls`, `masks`, or `destinations` (IPv4 addresses in `file`, one per line) or `listed`
+//!   (the frames of a capture in `file`); see [`Headers`] for the fields of each kind.
+//! * `flows`: number of distinct flows (default 1, for a list all of them). `spread`: number of distinct values of
+//!   the field that flow entries match on (default: as many as flows).
 //! * `order`: `cycle` (default) or `random`, drawn with `seed` (default 1); see [`Order`].
 mod flows;
 mod options;
@@ -24,10 +25,10 @@ use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
-/// Flows drawn at once.
+/// Number of flows drawn at once.
 const CHUNK: usize = 64;
 
-/// See the module's page.
+/// Port that discards transmitted frames and optionally generates received frames.
 #[derive(Debug)]
 pub struct NullPort {
     info: PortInfo,
@@ -35,27 +36,28 @@ pub struct NullPort {
     counters: Counters,
 }
 
-/// What is received.
+/// Kind of received frames.
 #[derive(Debug)]
 enum Source {
     Nothing,
-    /// Frames of so many zero bytes.
+    /// Frames of this many zero bytes.
     Zeroes(usize),
     Flows(Box<Flows>, Order),
 }
 
 impl NullPort {
-    /// A port as written in `options`.
+    /// Opens a port as `options` specify.
     ///
     /// # Errors
-    /// [`PortError::Spec`] for unknown options or a number out of range, [`PortError::System`] for a file that cannot be read.
+    /// [`PortError::Spec`] for unknown options or a number out of range, [`PortError::System`] for a file that cannot
+    /// be read.
     pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
         let source = options::source(options)?;
         let name = if name.is_empty() { "null" } else { name };
         Ok(NullPort::new(name, options.spec(), source))
     }
 
-    /// A port that receives flows without end.
+    /// Creates a port that receives frames of `flows` without end.
     pub fn generating(name: &str, flows: Flows, order: Order) -> NullPort {
         NullPort::new(name, &format!("null:{name}"), Source::Flows(Box::new(flows), order))
     }

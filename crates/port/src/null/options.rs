@@ -1,4 +1,4 @@
-//! What users write behind `null:`.
+//! Parses the options of `null:` ports.
 use super::flows::{Flows, HEADER, Header, Headers};
 use super::order::{MAX_FLOWS, Order};
 use super::{SIZES, Source};
@@ -11,16 +11,16 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use weir_packet::FramePool;
 
-/// Lengths of frames of zeroes: an Ethernet header to a jumbo.
+/// Lengths in bytes of frames of zeros: from an Ethernet header to a jumbo frame.
 const ZEROES: std::ops::RangeInclusive<usize> = 14..=9216;
 const DEFAULT_ZEROES: usize = 64;
-/// Longest line of a list of addresses.
+/// Maximum length in bytes of a line in a list of addresses.
 const MAX_LINE: u64 = 1024;
 const KINDS: [&str; 6] = ["udp", "mac", "mpls", "masks", "destinations", "listed"];
-/// Options that say more about headers.
+/// Options that are valid only with `headers`.
 const OF_HEADERS: [&str; 5] = ["flows", "spread", "order", "seed", "file"];
 
-/// What the port receives.
+/// Returns the source of received frames that the options describe.
 pub(super) fn source(options: &Options) -> Result<Source, PortError> {
     options.expect_only(&["rx", "size", "headers", "flows", "spread", "order", "seed", "file"])?;
     let rx = options.flag("rx", false)?;
@@ -85,7 +85,8 @@ fn headers(options: &Options) -> Result<Headers, PortError> {
     }
 }
 
-/// IPv4 addresses, one in each line; a prefix's length behind one does not count, nor do empty lines and those with `#`.
+/// Reads IPv4 addresses from a file, one per line. Ignores a prefix length after an address, empty lines, and lines
+/// that begin with `#`.
 fn addresses(file: &str, options: &Options) -> Result<Box<[u32]>, PortError> {
     let opened = File::open(file).map_err(|error| cannot("read", file, error, options))?;
     let (mut reader, mut list, mut line) = (BufReader::new(opened), Vec::new(), String::new());
@@ -112,7 +113,7 @@ fn addresses(file: &str, options: &Options) -> Result<Box<[u32]>, PortError> {
     Ok(list.into())
 }
 
-/// The first bytes of a capture's frames.
+/// Reads the first bytes of each frame in a capture.
 fn captured(file: &str, options: &Options) -> Result<Box<[Header]>, PortError> {
     let mut reader = Reader::open(Path::new(file)).map_err(|error| cannot("read", file, error, options))?;
     let (mut pool, mut list) = (FramePool::default(), Vec::new());

@@ -1,43 +1,43 @@
-//! In which order a generating port sends its flows.
+//! Order in which a generating port sends its flows.
 
-/// Most flows that a generating port can be asked for.
+/// Maximum number of flows of a generating port.
 pub const MAX_FLOWS: u32 = 1 << 24;
 
-/// The numbers of flows, one after the other.
+/// Generator of flow numbers.
 #[derive(Debug, Clone)]
 pub struct Order {
     flows: u32,
-    /// From one flow to the next in a cycle: without a common divisor with `flows`, so that a cycle has every flow once.
+    /// Distance from one flow to the next in a cycle. Coprime to `flows`, so that a cycle visits every flow once.
     step: u32,
     next: u32,
-    /// How many flows come in cycles before they are drawn; none if always.
+    /// Number of flows still to be sent in cycles before random draws begin; `None`: cycles only.
     cycled: Option<u64>,
     draw: u64,
 }
 
 impl Order {
-    /// Every flow once, then every flow once more in the same order, and so on. What learns flows from traffic then meets them in
-    /// the order in which it learned them, which flatters large tables.
+    /// Repeats a cycle that visits every flow once, always in the same order. A switch that learns flows from traffic
+    /// then sees them in the order in which it learned them, which flatters large tables.
     pub fn cycle(flows: u32) -> Order {
         let flows = flows.clamp(1, MAX_FLOWS);
         Order { flows, step: step(flows), next: 0, cycled: None, draw: 0 }
     }
 
-    /// Two cycles, so that what learns flows has met them all, then draws, each flow as likely as any other: the same for the
-    /// same seed.
+    /// Sends two cycles, so that a switch that learns flows has seen them all, then draws every flow with equal
+    /// probability. Equal seeds give equal sequences.
     pub fn random(flows: u32, seed: u64) -> Order {
         let cycle = Order::cycle(flows);
-        // Zero is the one state that xorshift does not leave.
+        // Zero is the only state that xorshift does not leave.
         Order { cycled: Some(2 * u64::from(cycle.flows)), draw: seed.max(1), ..cycle }
     }
 
-    /// Fills in what comes next.
+    /// Fills `numbers` with the next flows.
     #[inline]
     pub(crate) fn fill(&mut self, numbers: &mut [u32]) {
         match &mut self.cycled {
             Some(0) => self.draw(numbers),
             Some(left) => {
-                // A burst more or less does not matter.
+                // The switch to draws happens at a burst boundary; its exact position does not matter.
                 *left = left.saturating_sub(numbers.len() as u64);
                 self.walk(numbers);
             }
@@ -58,7 +58,7 @@ impl Order {
         self.next = next;
     }
 
-    /// Marsaglia's xorshift (13, 7, 17), of which the upper half is scaled to the number of flows.
+    /// Draws with Marsaglia's xorshift (13, 7, 17), whose upper half is scaled to the number of flows.
     #[inline]
     fn draw(&mut self, numbers: &mut [u32]) {
         let mut x = self.draw;
@@ -72,14 +72,14 @@ impl Order {
     }
 }
 
-/// The first number from the golden section of `flows` on that has no common divisor with it.
+/// Returns the first number, from the golden section of `flows` upwards, that is coprime to `flows`.
 fn step(flows: u32) -> u32 {
     const GOLDEN: u64 = 0x9e37_79b9;
     let start = u32::try_from((u64::from(flows) * GOLDEN) >> 32).unwrap_or(0).max(1);
     (start..flows).find(|step| divisor(*step, flows) == 1).unwrap_or(0)
 }
 
-/// The greatest common divisor (Euclid).
+/// Returns the greatest common divisor (Euclid).
 fn divisor(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { divisor(b, a % b) }
 }

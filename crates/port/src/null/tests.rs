@@ -24,7 +24,7 @@ fn keys(port: &mut NullPort, count: usize) -> Vec<FlowKey> {
     receive(port, count).iter().map(parsed).collect()
 }
 
-/// Different values of a field.
+/// Returns the number of distinct values of a field.
 fn values(keys: &[FlowKey], field: Field) -> usize {
     keys.iter().map(|key| key.get(field)).collect::<HashSet<_>>().len()
 }

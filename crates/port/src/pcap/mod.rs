@@ -1,11 +1,12 @@
-//! Frames from and to capture files.
+//! Receives frames from capture files and writes transmitted frames to capture files.
 //!
-//! `pcap:[NAME,]in=FILE,out=FILE[,loop=1][,pace=on]`, with `in`, `out` or both. Frames are received from `in` (pcap or
-//! pcapng, Ethernet only), by default as fast as they are asked for, with `pace=on` at the distances the capture has; with
-//! `loop=1` from the start again when all were received, from memory, like DPDK's device of the same name. Frames
-//! transmitted go to `out`, a pcap file with nanoseconds, complete once the port is closed.
+//! `pcap:[NAME,]in=FILE,out=FILE[,loop=1][,pace=on]`, with `in`, `out` or both. Frames are received from `in` (pcap
+//! or pcapng, Ethernet only), by default as fast as the engine reads them; with `pace=on` at the intervals of the
+//! capture. With `loop=1` the capture starts again after its last frame, from memory, like DPDK's device of this
+//! name. Transmitted frames are written to `out`, a pcap file with nanoseconds, which is complete once the port is
+//! closed.
 //!
-//! A capture that breaks off gives what is readable; then `rx_errors` counts one and the log says where.
+//! A truncated capture delivers its readable frames; then `rx_errors` counts one error and the log says why.
 mod reader;
 mod writer;
 
@@ -20,25 +21,25 @@ use std::time::Duration;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
-/// Most bytes of frames that `loop=1` keeps in memory.
+/// Maximum number of bytes of frames that `loop=1` keeps in memory.
 pub const MAX_LOOP_BYTES: usize = 256 << 20;
 
-/// See the module's page.
+/// Port that receives from a capture file, transmits to one, or both.
 pub struct PcapPort {
     info: PortInfo,
     source: Option<Source>,
     sink: Option<Writer>,
     counters: Counters,
-    /// Frames finished in software, on their way to the file; kept to reuse its room.
+    /// Frames finished in software, on their way to the file; kept to reuse the allocation.
     finished: Vec<Frame>,
 }
 
 impl PcapPort {
-    /// A port as written in `options`.
+    /// Opens a port as `options` specify.
     ///
     /// # Errors
-    /// [`PortError::Spec`] for unknown options or a file that is no Ethernet capture, [`PortError::System`] for one that
-    /// cannot be opened.
+    /// [`PortError::Spec`] for unknown options or a file that is no Ethernet capture, [`PortError::System`] for a
+    /// file that cannot be opened.
     pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
         options.expect_only(&["in", "out", "loop", "pace"])?;
         if options.text("in").is_none() && options.text("out").is_none() {
@@ -122,7 +123,7 @@ impl Port for PcapPort {
         self.source.as_ref().and_then(Source::next_wake)
     }
 
-    /// Also writes out what was transmitted, so that readers of the file see it soon.
+    /// Flushes the capture file so that its readers see recent frames. The link is always up.
     fn link(&mut self) -> LinkState {
         if let Some(sink) = &mut self.sink {
             sink.flush();
@@ -136,15 +137,15 @@ impl Port for PcapPort {
     }
 }
 
-/// Where frames are received from.
+/// Source of received frames.
 struct Source {
     capture: Capture,
     pace: bool,
-    /// The next frame with its time in the capture; none at the end.
+    /// Next frame with its time in the capture (ns); `None` at the end.
     ahead: Option<(u64, Frame)>,
-    /// What to add to a time in the capture to get an instant; known once the first frame was asked for.
+    /// Offset in ns from a time in the capture to an instant; known once the first frame was requested.
     shift_ns: Option<i128>,
-    /// Time of the frame received last.
+    /// Due time of the last received frame.
     last: Instant,
 }
 
@@ -169,7 +170,7 @@ impl Source {
         Ok(source)
     }
 
-    /// The next frame, if its time has come.
+    /// Returns the next frame if it is due.
     fn next_due(&mut self, now: Instant, pool: &mut FramePool, counters: &mut Counters) -> Option<Frame> {
         let time_ns = self.ahead.as_ref()?.0;
         if self.pace {
@@ -189,7 +190,7 @@ impl Source {
         Some(frame)
     }
 
-    /// When a looping capture starts again, its first frame follows its last at once.
+    /// Restarts the time scale when a looping capture starts again: its first frame follows its last immediately.
     fn restart_pace(&mut self, previous_ns: u64) {
         if let (Some((time_ns, _)), Capture::Loop { next, .. }) = (&self.ahead, &self.capture)
             && *next == 1
@@ -200,14 +201,14 @@ impl Source {
         }
     }
 
-    /// Records of the file that are no frames for this port.
+    /// Returns the number of records in the file that are not usable frames.
     fn skipped(&self) -> u64 {
         if let Capture::File(reader) = &self.capture { reader.skipped() } else { 0 }
     }
 
     fn next_wake(&self) -> Option<Instant> {
         let (time_ns, _) = self.ahead.as_ref()?;
-        // Before the first frame was asked for, ask at once.
+        // Until the first frame was requested, the engine must receive at once.
         if self.pace { Some(self.shift_ns.map_or(Instant::ZERO, |shift| shifted(*time_ns, shift))) } else { None }
     }
 }
@@ -229,8 +230,8 @@ impl Capture {
     }
 }
 
-/// All frames of a capture that is to be replayed from memory; here a damaged file is an error, since every round would
-/// lack the same frames.
+/// Reads all frames of a capture that is replayed from memory. A damaged file is an error here, because every round
+/// would lack the same frames.
 fn read_all(
     reader: &mut Reader,
     pool: &mut FramePool,
@@ -241,7 +242,7 @@ fn read_all(
     while let Some((time_ns, frame)) =
         reader.next(pool).map_err(|damaged| options.error(format!("{file}: {damaged}")))?
     {
-        // A frame costs at least a small buffer, whatever its length.
+        // A frame occupies at least a small buffer, whatever its length.
         bytes += frame.len().max(2048);
         if bytes > MAX_LOOP_BYTES {
             let limit = MAX_LOOP_BYTES >> 20;
@@ -257,7 +258,7 @@ fn read_all(
     Ok(frames)
 }
 
-/// A file could not be opened or is not what it should be.
+/// Returns the error for a file that cannot be opened (`error`) or does not have the expected format.
 pub(crate) fn cannot(what: &str, file: &str, error: io::Error, options: &Options) -> PortError {
     if error.kind() == io::ErrorKind::InvalidData {
         return options.error(format!("{file}: {error}"));
@@ -266,7 +267,7 @@ pub(crate) fn cannot(what: &str, file: &str, error: io::Error, options: &Options
     PortError::System { spec: options.spec().to_owned(), tried, source: error, advice }
 }
 
-/// Nanoseconds since 1970 of a moment, for capture files.
+/// Returns the time since 1970 of a moment, for capture files.
 fn since_epoch(time: std::time::SystemTime) -> Duration {
     time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
 }

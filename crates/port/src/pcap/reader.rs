@@ -1,4 +1,4 @@
-//! Reading pcap and pcapng files.
+//! Reads frames from pcap and pcapng files.
 use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
 use pcap_parser::{Block, InterfaceDescriptionBlock, Linktype, PcapBlockOwned, PcapError};
 use std::fs::File;
@@ -7,16 +7,16 @@ use std::path::Path;
 use weir_packet::frame::MAX_FRAME;
 use weir_packet::{Frame, FramePool};
 
-/// Longest block of a file that can be read.
+/// Maximum length in bytes of a readable block.
 const BUFFER: usize = 1 << 20;
-/// Most interfaces in a section of a pcapng file.
+/// Maximum number of interfaces in a section of a pcapng file.
 const MAX_INTERFACES: usize = 4096;
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// A capture file being read, from its beginning to its end, with constant memory.
+/// Sequential reader of a capture file, with constant memory.
 pub struct Reader {
     blocks: Box<dyn PcapReaderIterator + Send>,
-    /// Interfaces of the section being read; the only one of a pcap file.
+    /// Interfaces of the section being read; a pcap file has one.
     interfaces: Vec<Interface>,
     skipped: u64,
     ended: bool,
@@ -25,19 +25,19 @@ pub struct Reader {
 #[derive(Clone, Copy)]
 struct Interface {
     ethernet: bool,
-    /// Units of its timestamps in a second.
+    /// Timestamp units per second.
     resolution: u64,
-    /// Seconds to add to its timestamps.
+    /// Seconds to add to timestamps.
     offset_s: i64,
 }
 
-/// The file breaks off or holds what no capture holds; frames before that were given.
+/// Error of a file that is truncated or not a valid capture; frames before the damage were delivered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("damaged capture: {0}")]
 pub struct Damaged(String);
 
 impl Reader {
-    /// Opens a capture.
+    /// Opens a capture file.
     ///
     /// # Errors
     /// The file cannot be opened, is no capture, or (kind [`io::ErrorKind::InvalidData`]) its first interface is not
@@ -48,8 +48,9 @@ impl Reader {
 
     /// Reads a capture from its first byte on.
     ///
-    /// # Errors The bytes cannot be read, are no capture, or (kind [`io::ErrorKind::InvalidData`]) the first interface
-    /// is not Ethernet.
+    /// # Errors
+    /// The bytes cannot be read, are no capture, or (kind [`io::ErrorKind::InvalidData`]) the first interface is not
+    /// Ethernet.
     pub fn new(bytes: impl io::Read + Send + 'static) -> io::Result<Reader> {
         let blocks = pcap_parser::create_reader(BUFFER, bytes).map_err(|error| not_a_capture(&error))?;
         let mut reader = Reader { blocks, interfaces: Vec::new(), skipped: 0, ended: false };
@@ -57,11 +58,11 @@ impl Reader {
         Ok(reader)
     }
 
-    /// The next Ethernet frame and its time in nanoseconds since 1970, or `None` at the end. Frames longer than
-    /// [`MAX_FRAME`] or of other kinds are passed over, see [`Reader::skipped`].
+    /// Returns the next Ethernet frame and its time in nanoseconds since 1970, or `None` at the end. Skips frames
+    /// longer than [`MAX_FRAME`] or of other kinds, see [`Reader::skipped`].
     ///
     /// # Errors
-    /// [`Damaged`] once; then the file counts as ended.
+    /// [`Damaged`] once; afterwards the reader returns `None`.
     pub fn next(&mut self, pool: &mut FramePool) -> Result<Option<(u64, Frame)>, Damaged> {
         while !self.ended {
             if let Some(found) = self.step(Some(pool))? {
@@ -71,12 +72,12 @@ impl Reader {
         Ok(None)
     }
 
-    /// Records passed over so far: not Ethernet, or too long.
+    /// Returns the number of records skipped so far: not Ethernet, or too long.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// Reads on to the first interface's description and checks it.
+    /// Reads up to the first interface's description and checks that its link type is Ethernet.
     fn expect_ethernet(&mut self) -> io::Result<()> {
         let invalid = |problem: String| io::Error::new(io::ErrorKind::InvalidData, problem);
         while self.interfaces.is_empty() && !self.ended {
@@ -92,7 +93,7 @@ impl Reader {
         }
     }
 
-    /// Reads one block; a frame if it holds one and there is a pool to put it in.
+    /// Reads one block. Returns its frame, if it holds one and `pool` is given.
     fn step(&mut self, pool: Option<&mut FramePool>) -> Result<Option<(u64, Frame)>, Damaged> {
         let (consumed, found) = match self.blocks.next() {
             Ok((consumed, block)) => (consumed, read_block(block, &mut self.interfaces, &mut self.skipped, pool)),
@@ -110,7 +111,8 @@ impl Reader {
         Ok(found)
     }
 
-    /// Reads more of the file. Nothing more although it has not ended: a block is longer than the buffer.
+    /// Reads more of the file. If no bytes are added although the file has not ended, a block is longer than the
+    /// buffer.
     fn refill(&mut self) -> Result<(), Damaged> {
         let before = self.blocks.data().len();
         let refilled = self.blocks.refill().map_err(|error| damaged(&error));
@@ -120,7 +122,7 @@ impl Reader {
     }
 }
 
-/// Takes in what a block says; a frame if it holds one that can be used.
+/// Processes a block. Returns its frame, if it holds a usable one.
 fn read_block(
     block: PcapBlockOwned<'_>,
     interfaces: &mut Vec<Interface>,
@@ -178,7 +180,7 @@ impl Interface {
         }
     }
 
-    /// Nanoseconds since 1970 of a timestamp in this interface's units.
+    /// Converts a timestamp in this interface's units to nanoseconds since 1970.
     fn time_ns(&self, units: u64) -> u64 {
         let ns = i128::from(units) * i128::from(NS_PER_S) / i128::from(self.resolution);
         let ns = ns + i128::from(self.offset_s) * i128::from(NS_PER_S);

@@ -9,7 +9,7 @@ fn open(text: &str) -> Result<PcapPort, PortError> {
     PcapPort::open(&spec.name, &spec.options)
 }
 
-/// A directory with `c.pcap`: three frames at 0, 1000 and 3000 ns.
+/// Creates a directory with `c.pcap`: three frames at 0, 1000 and 3000 ns.
 fn capture() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("c.pcap");
@@ -97,13 +97,14 @@ fn a_cut_file_gives_what_is_there_and_counts_an_error() {
     }
 }
 
-/// One block of a little-endian pcapng file.
+/// Returns one block of a little-endian pcapng file.
 fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     let len = u32::try_from(12 + body.len()).unwrap().to_le_bytes();
     [&kind.to_le_bytes()[..], &len, body, &len].concat()
 }
 
-/// A pcapng file with an Ethernet interface of nanoseconds and one of another kind, and a frame on each.
+/// Returns a pcapng file with an Ethernet interface in nanoseconds and an interface of another link type. Each has
+/// frames.
 fn pcapng() -> Vec<u8> {
     let section = block(0x0a0d_0d0a, &[&0x1a2b_3c4du32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat());
     let ethernet = block(1, &[1, 0, 0, 0, 0, 0, 4, 0, /* if_tsresol */ 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
@@ -149,7 +150,7 @@ fn what_is_no_ethernet_capture_is_refused() {
 }
 
 proptest::proptest! {
-    /// Reading ends, without panic, whatever the file holds.
+    /// Reading ends without a panic for any file contents.
     #[test]
     fn any_file_is_survived(
         ng in proptest::bool::ANY,

@@ -1,4 +1,4 @@
-//! Writing pcap files.
+//! Writes frames to pcap files.
 use super::since_epoch;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -6,26 +6,26 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 use weir_units::Instant;
 
-/// A pcap file being written: version 2.4, nanoseconds, Ethernet. It is complete once the writer is dropped.
+/// Writer of a pcap file: version 2.4, nanoseconds, Ethernet. The file is complete once the writer is dropped.
 #[derive(Debug)]
 pub struct Writer {
     file: BufWriter<File>,
-    /// Time of day at [`Instant::ZERO`]; known once the first frame came.
+    /// Wall-clock time (since 1970) at [`Instant::ZERO`]; known once the first frame was written.
     zero: Option<Duration>,
     failed: bool,
 }
 
-/// First field of the file: the order of its bytes, and nanoseconds.
+/// First field of the file: marks byte order and nanosecond timestamps.
 const MAGIC: u32 = 0xa1b2_3c4d;
 const ETHERNET: u32 = 1;
-/// More than the longest frame.
+/// Maximum frame length stated in the file; exceeds every frame.
 const SNAPLEN: u32 = 262_144;
 
 impl Writer {
-    /// Makes the file, or empties it.
+    /// Creates the file or truncates an existing one.
     ///
     /// # Errors
-    /// It cannot be made or written.
+    /// The file cannot be created or written.
     pub fn create(path: &Path) -> io::Result<Writer> {
         let mut file = BufWriter::with_capacity(64 << 10, File::create(path)?);
         file.write_all(&MAGIC.to_le_bytes())?;
@@ -37,12 +37,12 @@ impl Writer {
         Ok(Writer { file, zero: None, failed: false })
     }
 
-    /// Appends a frame that passed at `now`. The first frame gets the time of day, the others follow it at the distances
-    /// that `now` says.
+    /// Appends a frame that passed at `now`. The first frame gets the current time of day; later frames keep the
+    /// distances of their `now`.
     ///
     /// # Errors
-    /// The file cannot be written, for example since the disk is full. After that nothing more is written, so that the file
-    /// stays readable up to there.
+    /// The file cannot be written, for example because the disk is full. Later calls write nothing, so that the file
+    /// stays readable up to that point.
     pub fn write(&mut self, now: Instant, frame: &[u8]) -> io::Result<()> {
         if self.failed {
             return Err(io::Error::other("an earlier write failed"));
@@ -54,7 +54,7 @@ impl Writer {
         written
     }
 
-    /// Hands everything to the system, so that readers of the file see it.
+    /// Flushes buffered frames to the system, so that readers of the file see them.
     pub fn flush(&mut self) {
         if let Err(error) = self.file.flush()
             && !std::mem::replace(&mut self.failed, true)
@@ -63,7 +63,7 @@ impl Writer {
         }
     }
 
-    /// Record header: seconds (until 2106), nanoseconds, captured and original length.
+    /// Writes a record: seconds (until 2106), nanoseconds, captured length, original length, then the frame.
     fn record(&mut self, time: Duration, frame: &[u8]) -> io::Result<()> {
         let len = u32::try_from(frame.len()).unwrap_or(u32::MAX);
         let seconds = u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
