@@ -1,15 +1,16 @@
-//! A link's rate, delay and buffer around any port, the jitter of its delay, and its losses ([`weir_traffic::impair`]).
+//! Emulates a link around any port: rate, delay, jitter, buffer and losses ([`weir_traffic::impair`]).
 //!
-//! Each direction is a queue in front of a wire: a frame waits until the wire is free, takes its bytes' time at the rate,
-//! and arrives a delay later. Times are computed from those of the frames before it, not from when the engine looked, so
-//! that a late engine delays single frames but never lowers the rate. A frame that would have to wait in a full buffer is
-//! dropped and counted: `tx_full` toward the port, `rx_missed` from it. Only waiting bytes count against the buffer, so a
-//! frame of any length passes an idle link. A frame that is lost on the way has taken its time on the wire before that; it is counted, too: `tx_lost` or
-//! `rx_lost`.
+//! Each direction is a queue in front of a wire. A frame waits until the wire is free, occupies it for the time of
+//! its bytes at the rate, and arrives one delay later. Times are computed from the times of earlier frames, not from
+//! when the engine runs, so a late engine delays single frames but never lowers the rate. A frame that would have to
+//! wait in a full buffer is dropped and counted: `tx_full` toward the port, `rx_missed` from it. Only waiting bytes
+//! count against the buffer, so a frame of any length passes an idle link. A frame that is lost on the way occupies
+//! the wire first; it is counted as `tx_lost` or `rx_lost`.
 //!
-//! Super-frames ([`weir_packet::frame::Offload`]) count as the segments they become, each with headers of its own.
+//! Super-frames ([`weir_packet::frame::Offload`]) count as the segments they become, each with its own headers.
 //!
-//! A link with a [`LinkControl`] can be changed while frames pass, and taken away and put back as if it were pulled out.
+//! A link with a [`LinkControl`] can be changed while frames pass, and taken down and up again like an unplugged
+//! cable.
 mod control;
 mod lateness;
 #[cfg(test)]
@@ -28,60 +29,61 @@ use weir_packet::{Frame, FramePool};
 use weir_traffic::impair::{Dice, Jitter, Loss};
 use weir_units::{Bps, ByteSize, Instant, SystemClock};
 
-/// Buffer of a link with a rate if nothing else is said.
+/// Buffer in bytes of a link with a rate, if none is configured.
 pub const DEFAULT_BUFFER: ByteSize = ByteSize(256_000);
-/// Most frames on one direction of a link, waiting or under way; more are dropped as if the buffer were full.
+/// Maximum number of frames on one direction of a link, waiting or in flight. Further frames are dropped as if the
+/// buffer were full.
 pub const MAX_FRAMES: usize = 65_536;
 
-/// What one direction of a link does to frames. By default nothing.
+/// Properties of one direction of a link. The default leaves frames untouched.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Shape {
-    /// Its rate; none: frames take no time.
+    /// Rate in bit/s; `None`: frames take no time.
     pub rate: Option<Bps>,
-    /// Time from a frame's last bit sent to the frame received.
+    /// Propagation delay: time from sending a frame's last bit to receiving the frame.
     pub delay: Duration,
-    /// Bytes that wait for the rate at most; none: [`DEFAULT_BUFFER`].
+    /// Maximum number of bytes that wait for the wire; `None`: [`DEFAULT_BUFFER`].
     pub buffer: Option<ByteSize>,
-    /// How the delay varies; none: not at all.
+    /// Variation of the delay; `None`: constant delay.
     pub jitter: Option<Jitter>,
-    /// What is lost; none: nothing.
+    /// Loss of frames; `None`: no losses.
     pub loss: Option<Loss>,
 }
 
 impl Shape {
-    /// Whether frames pass untouched.
+    /// Returns true if frames pass untouched.
     pub fn is_none(&self) -> bool {
         self.rate.is_none() && self.delay.is_zero() && self.jitter.is_none() && self.loss.is_none()
     }
 }
 
-/// A port behind a link.
+/// A port behind an emulated link.
 pub struct Link {
     port: Box<dyn Port>,
     egress: Wire,
     ingress: Wire,
-    /// Frames due, on their way into or out of the port; kept to reuse its room.
+    /// Frames that are due, on their way into or out of the port; kept to reuse the allocation.
     due: Vec<Frame>,
-    /// Whoever may change it.
+    /// Control handle that can change the link, with the state the link last adopted; `None` for a fixed link.
     followed: Option<Followed>,
-    /// Frames lost since it was not there.
+    /// Frames lost while the link was down.
     cut: Cut,
     stamps: Stamps,
 }
 
-/// What frames that are received say of when they came.
+/// Source of the arrival times that received frames carry.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Stamps {
-    /// Nobody asked.
+    /// Stamping is off: frames carry no arrival time.
     #[default]
     None,
-    /// When they arrive at this end of the link, to which they came when they were taken from the port.
+    /// Arrival at this end of the link, computed from the time at which the frame was read from the port.
     Taken,
-    /// The same, to which they came when the port says.
+    /// Arrival at this end of the link, computed from the arrival time that the port reports.
     Told,
 }
 
-/// Frames that a link lost since it was not there.
+/// Counts of frames lost while the link was down.
 #[derive(Default)]
 struct Cut {
     tx: u64,
@@ -90,21 +92,21 @@ struct Cut {
 }
 
 impl Link {
-    /// Puts `egress` in front of what is transmitted to `port` and `ingress` behind what is received from it.
+    /// Creates a link: `egress` applies to frames transmitted to `port`, `ingress` to frames received from it.
     pub fn new(port: Box<dyn Port>, egress: Shape, ingress: Shape) -> Link {
         let (egress, ingress) = (Wire::new(egress), Wire::new(ingress));
         let (cut, stamps) = (Cut::default(), Stamps::None);
         Link { port, egress, ingress, due: Vec::new(), followed: None, cut, stamps }.seeded(0, 0)
     }
 
-    /// Puts a link around `port` that does what `control` says, and tells there how late its frames were.
+    /// Creates a link around `port` that follows `control` and reports the lateness of its frames there.
     pub fn controlled(port: Box<dyn Port>, control: LinkControl) -> Link {
         let wanted = control.wanted();
         Link { followed: Some(Followed::new(control)), ..Link::new(port, wanted.egress, wanted.ingress) }
     }
 
-    /// The same link as number so and so of those with this seed for what they do by chance: jitter and losses, which differ between links and
-    /// between their directions.
+    /// Seeds the link's random numbers (jitter and losses) with `seed` and the link's `number`. Links with different
+    /// numbers, and the two directions of a link, draw independently.
     #[must_use]
     pub fn seeded(mut self, seed: u64, number: u64) -> Link {
         self.egress.dice = Dice::new(seed, number.wrapping_mul(2));
@@ -112,17 +114,17 @@ impl Link {
         self
     }
 
-    /// Hands frames whose time has come to the port.
+    /// Transmits the frames that are due to the port.
     fn flush(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
         let late = self.followed.as_ref().map(Followed::lateness);
         match self.egress.take_due(now, usize::MAX, &mut self.due, late) {
-            // Whoever is behind it counts from when the last of them arrived, not from when somebody looked.
+            // Downstream ports count from the last frame's arrival, not from when the engine ran.
             Some(arrived) => self.port.transmit(arrived, pool, &mut self.due),
             None => Ok(()),
         }
     }
 
-    /// Takes over what was changed, if anything was. Whether the link is there.
+    /// Adopts changed settings, if there are any. Returns true if the link is up.
     #[inline]
     fn follow(&mut self, now: Instant, pool: &mut FramePool) -> bool {
         let Some(followed) = &mut self.followed else { return true };
@@ -146,12 +148,13 @@ impl Link {
         wanted.up
     }
 
-    /// Has the link be there or not: the port behind it is out of service meanwhile, so that the other end has no link either.
+    /// Takes the link up or down. While it is down the inner port is out of service, so that the other end has no
+    /// link either.
     fn connect(&mut self, up: bool) {
         let Some(followed) = self.followed.as_mut().filter(|followed| followed.is_up != up) else { return };
         followed.is_up = up;
         if let Err(error) = self.port.set_admin(up && followed.admin_up) {
-            // Frames are lost here all the same; only the other end does not see it.
+            // Frames are lost here anyway; only the other end does not see the link go down.
             tracing::warn!(
                 "{}: cannot set the device {} ({error})",
                 self.port.info().spec,
@@ -160,7 +163,7 @@ impl Link {
         }
     }
 
-    /// Has what was received be on the link from when it came, not from when somebody looked.
+    /// Puts received frames on the link at their arrival times, not at the time at which they were read.
     #[cold]
     fn send_as_they_came(&mut self, now: Instant, pool: &mut FramePool) {
         let mut one = Vec::with_capacity(1);
@@ -171,7 +174,7 @@ impl Link {
         }
     }
 
-    /// Loses frames that came in though the link is not there.
+    /// Drops and counts frames received while the link is down.
     fn lose_received(&mut self, pool: &mut FramePool) {
         self.cut.rx += self.due.len() as u64;
         self.cut.rx_bytes += self.due.iter().map(|frame| frame.len() as u64).sum::<u64>();
@@ -243,7 +246,7 @@ impl Port for Link {
     fn link(&mut self) -> LinkState {
         let wanted = self.followed.as_ref().map(Followed::wants_up);
         if let Some(up) = wanted {
-            // Without waiting for the next frame.
+            // The link follows its control at once, without waiting for the next frame.
             self.connect(up);
         }
         let link = self.port.link();
@@ -262,7 +265,7 @@ impl Port for Link {
         counters.rx_lost += self.ingress.lost;
         counters.tx_errors += self.cut.tx;
         counters.rx_errors += self.cut.rx;
-        // What was dropped or lost or still waits here has not reached the engine yet.
+        // Frames that were dropped, were lost or still wait here have not reached the engine.
         let kept = self.ingress.dropped + self.ingress.lost + self.ingress.frames.len() as u64 + self.cut.rx;
         let kept_bytes = self.ingress.gone_bytes + self.ingress.held_bytes + self.cut.rx_bytes;
         counters.rx_packets = counters.rx_packets.saturating_sub(kept);
@@ -286,33 +289,33 @@ impl Port for Link {
     }
 }
 
-/// One direction of a link.
+/// State of one direction of a link.
 struct Wire {
     shape: Shape,
     buffer_bytes: u64,
-    /// When the wire has sent everything it was given.
+    /// Time at which the wire has sent all frames accepted so far.
     free_at: Instant,
-    /// Frames waiting or under way, in the order in which they arrive.
+    /// Frames waiting or in flight, in order of arrival.
     frames: VecDeque<OnWire>,
-    /// When the wire begins to send frames that it has not begun to send, and their bytes.
+    /// Start time and wire bytes of each frame that the wire has not begun to send.
     waiting: VecDeque<(Instant, u64)>,
-    /// All of these bytes.
+    /// Sum of the bytes in `waiting`.
     waiting_bytes: u64,
     held_bytes: u64,
     dropped: u64,
     lost: u64,
-    /// Bytes of both.
+    /// Bytes of dropped and lost frames.
     gone_bytes: u64,
-    /// When the latest of the frames whose order is kept arrives.
+    /// Arrival time of the latest frame whose order is kept.
     last_arrival: Instant,
-    /// Whether frames are to say when they arrived.
+    /// True if frames must carry their arrival time.
     are_stamped: bool,
     dice: Dice,
 }
 
-/// A frame on a wire.
+/// A frame waiting for the wire or in flight.
 struct OnWire {
-    /// When the wire begins to send it.
+    /// Time at which the wire begins to send the frame.
     begins: Instant,
     arrives: Instant,
     frame: Frame,
@@ -337,7 +340,7 @@ impl Wire {
         }
     }
 
-    /// Takes frames in, and drops those that would overfill the buffer.
+    /// Accepts frames; drops those that would overfill the buffer.
     fn send(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) {
         self.advance(now);
         for frame in frames.drain(..) {
@@ -356,7 +359,7 @@ impl Wire {
         }
     }
 
-    /// Sends a frame when the wire is free; gives it back if it will be lost on its way.
+    /// Schedules transmission of a frame for when the wire is free. Returns the frame if it is lost on the way.
     fn push(&mut self, now: Instant, frame: Frame) -> Option<Frame> {
         let (bytes, on_wire) = (frame.len() as u64, frame.wire_bytes());
         let begins = self.free_at.max(now);
@@ -373,11 +376,11 @@ impl Wire {
         None
     }
 
-    /// Has a frame be under way with which the wire is through last.
+    /// Schedules arrival of the frame just serialised.
     fn put(&mut self, begins: Instant, frame: Frame) {
         match self.shape.jitter {
             None => {
-                // Only those from before a change of the delay can be later.
+                // Only frames from before a change of the delay can arrive later.
                 let arrives = (self.free_at + self.shape.delay).max(self.last_arrival);
                 self.frames.push_back(OnWire { begins, arrives, frame });
             }
@@ -396,14 +399,14 @@ impl Wire {
         }
     }
 
-    /// Takes the frames that the wire has begun to send out of the buffer.
+    /// Removes frames that the wire has begun to send from the buffer.
     fn advance(&mut self, now: Instant) {
         while let Some((_, bytes)) = self.waiting.pop_front_if(|(begins, _)| *begins <= now) {
             self.waiting_bytes -= bytes;
         }
     }
 
-    /// Does something else with frames from now on. Those that it has begun to send keep their times, and none overtakes another.
+    /// Applies a new shape. Frames that the wire has begun to send keep their times; no frame overtakes another.
     fn reshape(&mut self, now: Instant, shape: Shape) {
         self.advance(now);
         if shape == self.shape {
@@ -418,20 +421,20 @@ impl Wire {
         self.frames = begun.into();
         let mut again = again.into_iter().peekable();
         let waiting = std::mem::take(&mut self.waiting);
-        // The wire is free when the first that waits was to begin.
+        // The wire is free when the first waiting frame was to begin.
         self.free_at = waiting.front().map_or(self.free_at, |(begins, _)| *begins);
         for (began, bytes) in waiting {
             let begins = self.free_at;
             self.free_at += shape.rate.map_or(Duration::ZERO, |rate| rate.time_of(bytes));
             self.waiting.push_back((begins, bytes));
-            // Otherwise it will be lost on its way.
+            // Without an entry in `again` the frame was drawn as lost; it only occupies the wire.
             if let Some(frame) = again.next_if(|frame| frame.begins == began) {
                 self.put(begins, frame.frame);
             }
         }
     }
 
-    /// Loses everything waiting or under way; number and bytes of the frames.
+    /// Drops all frames that wait or are in flight. Returns their number and bytes.
     fn forget(&mut self, pool: &mut FramePool) -> (u64, u64) {
         let lost = (self.frames.len() as u64, self.held_bytes);
         self.frames.drain(..).for_each(|lost| pool.give(lost.frame));
@@ -441,7 +444,7 @@ impl Wire {
         lost
     }
 
-    /// Appends at most `max` frames that have arrived by `now`; when the last of them did.
+    /// Appends at most `max` frames that have arrived by `now`. Returns the arrival time of the last one.
     fn take_due(
         &mut self,
         now: Instant,
@@ -485,7 +488,7 @@ mod tests {
         Instant::ZERO + time
     }
 
-    /// A link around one end of a memory pair, and the other end.
+    /// Returns a link around one end of a memory pair, and the other end.
     fn link(egress: Shape, ingress: Shape) -> (Link, MemoryPort) {
         let (near, far) = memory::pair(1024).unwrap();
         (Link::new(Box::new(near), egress, ingress), far)
@@ -582,7 +585,7 @@ mod tests {
         let mut batch = Vec::new();
         link.receive(clock.now(), &mut FramePool::default(), &mut batch, 8).unwrap();
         let came = Instant::from_nanos(batch[0].arrived());
-        // One clock, read in two ways.
+        // The two readings of the clock may differ by up to 100 microseconds.
         assert!(came + MS / 10 > before + 2 * MS && came < after + 2 * MS + MS / 10, "{came:?}, sent at {before:?}");
     }
 
@@ -596,7 +599,7 @@ mod tests {
         assert_eq!(link.egress.waiting_bytes, 0, "without a rate nothing waits");
     }
 
-    /// Sends frames 1 ms apart that carry their number; when each arrived, in the order in which they did.
+    /// Sends numbered frames 1 ms apart. Returns arrival time and number of each, in order of arrival.
     fn arrivals(shape: Shape, count: u32) -> Vec<(Duration, u32)> {
         let (link, mut far) = link(shape, Shape::default());
         let (mut link, mut pool, mut arrived) = (link.seeded(5, 1), FramePool::default(), Vec::new());
@@ -656,7 +659,7 @@ mod tests {
     fn losses_have_their_share() {
         let loss = Some(Loss { share: 0.25, burst: Some(3.0) });
         let arrived = arrivals(Shape { loss, ..Shape::default() }, 20_000).len();
-        // Five standard errors, bursts of 3 making one 1 / sqrt(20000 / (2 * 3)).
+        // Five standard errors; bursts of 3 make one 1 / sqrt(20000 / (2 * 3)).
         assert!((14_500..15_500).contains(&arrived), "{arrived}");
     }
 
@@ -666,7 +669,8 @@ mod tests {
         let control = LinkControl::new(Shape { delay: 10 * MS, ..SLOW }, Shape::default());
         let mut link = Link::controlled(Box::new(near), control.clone());
         send(&mut link, Duration::ZERO, 3, 1000);
-        // Ten times as fast, and nearer: the first has begun and keeps its times; the others do not overtake it.
+        // Ten times the rate and no delay: the first frame has begun and keeps its times; the others do not overtake
+        // it.
         let fast = Shape { rate: Some(Bps(80_000_000)), delay: Duration::ZERO, ..SLOW };
         control.change(|wanted| wanted.egress = fast);
         receive(&mut link, MS / 2);
@@ -703,7 +707,7 @@ mod tests {
         send(&mut link, MS, 3, 1000);
         receive(&mut link, 9 * MS);
         assert_eq!((receive(&mut far, 20 * MS), link.counters().tx_errors, link.next_wake()), (0, 5, None));
-        // Neither does a controller bring it back.
+        // Administrative up does not bring back a link that its control took down.
         link.set_admin(true).unwrap();
         assert!(!link.link().up);
         control.change(|wanted| wanted.up = true);

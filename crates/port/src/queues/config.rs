@@ -1,44 +1,45 @@
-//! What a queue is to get, as users write it: `ID[:min=RATE][:max=RATE][:buffer=SIZE][:priority=N]`.
+//! Configuration of a queue, as users write it: `ID[:min=RATE][:max=RATE][:buffer=SIZE][:priority=N]`.
 use crate::shaper::DEFAULT_BUFFER;
 use std::fmt;
 use std::str::FromStr;
 use weir_packet::frame::DEFAULT_QUEUE;
 use weir_units::{Bps, ByteSize};
 
-/// Highest queue number; the next one means all queues in OpenFlow (`OFPQ_ALL`).
+/// Highest queue number; the next number means all queues in OpenFlow (`OFPQ_ALL`).
 pub const MAX_ID: u32 = u32::MAX - 1;
-/// Highest priority.
+/// Highest priority of a queue.
 pub const MAX_PRIORITY: u8 = 7;
-/// Smallest buffer: one frame of an ordinary link.
+/// Minimum buffer: one frame of an ordinary link.
 pub const MIN_BUFFER: ByteSize = ByteSize(1514);
-/// Largest buffer.
+/// Maximum buffer in bytes.
 pub const MAX_BUFFER: ByteSize = ByteSize(64_000_000);
 
-/// What a queue is to get.
+/// Configuration of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueConfig {
-    /// Its number, up to [`MAX_ID`].
+    /// Number of the queue, up to [`MAX_ID`].
     pub id: u32,
-    /// Rate it gets whatever the others do.
+    /// Guaranteed rate, whatever other queues send.
     pub min: Option<Bps>,
-    /// Rate it does not go beyond.
+    /// Rate that the queue does not exceed.
     pub max: Option<Bps>,
-    /// Bytes that wait in it at most, [`MIN_BUFFER`] to [`MAX_BUFFER`].
+    /// Maximum number of bytes that wait in the queue, [`MIN_BUFFER`] to [`MAX_BUFFER`].
     pub buffer: ByteSize,
-    /// Who gets what the minimum rates leave over: higher first, equals share it. Up to [`MAX_PRIORITY`].
+    /// Priority for the rate that minimum rates leave over: higher values first, equal values share it. Up to
+    /// [`MAX_PRIORITY`].
     pub priority: u8,
 }
 
 impl QueueConfig {
-    /// A queue without minimum and maximum, with [`DEFAULT_BUFFER`], in the lowest priority.
+    /// Creates a queue without minimum and maximum, with [`DEFAULT_BUFFER`] and the lowest priority.
     pub const fn new(id: u32) -> QueueConfig {
         QueueConfig { id, min: None, max: None, buffer: DEFAULT_BUFFER, priority: 0 }
     }
 
-    /// Whether it makes sense.
+    /// Checks that all values are in range and do not contradict each other.
     ///
     /// # Errors
-    /// What was found, and what was expected.
+    /// Text that says what was found and what was expected.
     pub fn check(&self) -> Result<(), String> {
         let QueueConfig { id, min, max, buffer, priority } = *self;
         if id > MAX_ID {

@@ -1,13 +1,14 @@
-//! Queues in front of any port: what is transmitted waits in the queue its frame names, and leaves by minimum rate, priority
-//! and maximum rate ([`scheduler`]).
+//! Queues in front of any port: a transmitted frame waits in the queue that it names, and leaves by minimum rate,
+//! priority and maximum rate ([`scheduler`]).
 //!
-//! The line's rate is the port's: that of a link around it ([`crate::shaper`]), which hands it over to the queues, or that of
-//! its device. In the first case a frame reaches the port when its last bit was sent, as with a link; in the second when its
-//! first bit is, since the device takes the rest of the time. A port without a rate sends at once whatever is below its
-//! maximum. Super-frames count the bytes of their segments for rates, and the bytes they have for buffers and counters.
+//! The line's rate is that of a link around the port ([`crate::shaper`]), which hands its rate over to the queues, or
+//! that of the device. With a link's rate, a frame reaches the port when its last bit was sent. With a device's rate,
+//! it reaches the port when its first bit is sent, because the device takes the rest of the time. A port without a
+//! rate sends frames immediately as long as their queue is below its maximum. Super-frames count the bytes of their
+//! segments for rates, and their own bytes for buffers and counters.
 //!
-//! A frame for a queue that is not there waits in the default one (number 0), which every port has: so does Open vSwitch, and
-//! OpenFlow leaves it open. How many did is counted ([`Queues::strays`]).
+//! A frame for a queue that does not exist waits in the default queue (number 0), which every port has. Open vSwitch
+//! does the same, and OpenFlow leaves it open. The number of such frames is counted ([`Queues::strays`]).
 pub mod config;
 pub mod scheduler;
 
@@ -26,12 +27,12 @@ use weir_packet::frame::DEFAULT_QUEUE;
 use weir_packet::{Frame, FramePool};
 use weir_units::{Bps, Instant, SystemClock};
 
-/// The queues of a port.
+/// Queues of one port.
 #[derive(Debug)]
 pub struct Queues {
     scheduler: Scheduler<Frame>,
     strays: u64,
-    /// Frames dropped in all, also in queues that were removed.
+    /// Frames dropped so far, including those in queues that were removed.
     dropped: u64,
 }
 
@@ -40,38 +41,38 @@ impl Queues {
         Queues { scheduler: Scheduler::new(rate), strays: 0, dropped: 0 }
     }
 
-    /// The queues, ascending by number.
+    /// Iterates over the queues, ascending by number.
     pub fn iter(&self) -> impl Iterator<Item = QueueState> {
         self.scheduler.queues()
     }
 
-    /// The rate they share.
+    /// Returns the rate in bit/s that the queues share; `None` without a limit.
     pub fn rate(&self) -> Option<Bps> {
         self.scheduler.rate()
     }
 
-    /// Frames that waited in the default queue since theirs is not there.
+    /// Returns the number of frames that waited in the default queue because their queue does not exist.
     pub fn strays(&self) -> u64 {
         self.strays
     }
 
-    /// Adds a queue, or changes one; frames that wait in it stay.
+    /// Adds or changes a queue; frames that wait in it stay.
     ///
     /// # Errors
-    /// As [`Scheduler::set`].
+    /// Those of [`Scheduler::set`].
     pub fn set(&mut self, now: Instant, config: QueueConfig) -> Result<(), String> {
         self.scheduler.set(now, config)
     }
 
-    /// Removes a queue; frames that waited in it go to the default one, as far as they fit there. Of the default queue only
-    /// the settings go. Whether it was there.
+    /// Removes a queue. Frames that waited in it move to the default queue, as far as they fit. Removing the default
+    /// queue only resets its settings. Returns false if there is no such queue.
     pub fn remove(&mut self, now: Instant, id: u32, pool: &mut FramePool) -> bool {
         let Some(left) = self.scheduler.remove(id) else { return false };
         left.into_iter().for_each(|frame| self.put(now, DEFAULT_QUEUE, frame, pool));
         true
     }
 
-    /// Takes a frame in, or drops and counts it.
+    /// Inserts a frame into its queue, or drops and counts it.
     fn push(&mut self, now: Instant, frame: Frame, pool: &mut FramePool) {
         let queue = frame.queue;
         if queue != DEFAULT_QUEUE && !self.scheduler.has(queue) {
@@ -89,10 +90,10 @@ impl Queues {
     }
 }
 
-/// Puts queues in front of a port, if there are any to put.
+/// Inserts queues in front of a port, unless `configs` is empty.
 ///
 /// # Errors
-/// As [`Scheduler::set`].
+/// Those of [`Scheduler::set`].
 pub fn queued(port: Box<dyn Port>, configs: Vec<QueueConfig>) -> Result<Box<dyn Port>, String> {
     if configs.is_empty() {
         return Ok(port);
@@ -102,33 +103,33 @@ pub fn queued(port: Box<dyn Port>, configs: Vec<QueueConfig>) -> Result<Box<dyn 
     Ok(Box::new(queued))
 }
 
-/// A port with queues.
+/// A port with queues in front.
 pub struct Queued {
     port: Box<dyn Port>,
     queues: Queues,
-    /// Whether the rate is that of a link, which is ours now.
+    /// True if the rate came from a link that handed it over to the queues.
     is_link: bool,
     /// Frames whose last bit is not sent yet, in order.
     on_line: VecDeque<(Instant, Frame)>,
-    /// Frames on their way into the port; kept to reuse its room.
+    /// Frames on their way into the port; kept to reuse the allocation.
     leaving: Vec<Frame>,
 }
 
 impl Queued {
-    /// Puts queues in front of what is transmitted to `port`: at first only the default one.
+    /// Inserts queues in front of `port`: initially the default queue only.
     pub fn new(mut port: Box<dyn Port>) -> Queued {
         let link = port.take_rate();
         let rate = link.map(|(rate, _)| rate).or_else(|| port.link().speed);
         let mut queues = Queues::new(rate);
         if let Some((_, buffer)) = link {
-            // Within its limits by construction.
+            // The clamped buffer is valid, so setting it cannot fail.
             let _ = queues
                 .set(Instant::ZERO, QueueConfig { buffer: buffer.clamp(MIN_BUFFER, MAX_BUFFER), ..Default::default() });
         }
         Queued { port, queues, is_link: link.is_some(), on_line: VecDeque::new(), leaving: Vec::new() }
     }
 
-    /// Hands frames whose time has come to the port.
+    /// Transmits the frames that are due to the port.
     fn flush(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
         while let Some(departure) = self.queues.scheduler.pop(now) {
             if self.is_link {
@@ -139,7 +140,7 @@ impl Queued {
         }
         while let Some((ends, frame)) = self.on_line.pop_front_if(|(ends, _)| *ends <= now) {
             self.leaving.push(frame);
-            // The link's delay counts from the last bit, not from when somebody looked.
+            // The link's delay counts from the last bit, not from when the engine ran.
             self.port.transmit(ends, pool, &mut self.leaving)?;
         }
         if self.leaving.is_empty() { Ok(()) } else { self.port.transmit(now, pool, &mut self.leaving) }
@@ -166,7 +167,7 @@ impl Port for Queued {
         self.flush(now, pool)?;
         for frame in frames.drain(..) {
             self.queues.push(now, frame, pool);
-            // A line that is free begins with the first, which leaves its place to the next.
+            // A free line begins with the first frame, which frees its buffer space for the next.
             if self.queues.scheduler.next_begin().is_some_and(|begin| begin <= now) {
                 self.flush(now, pool)?;
             }

@@ -1,41 +1,44 @@
-//! Which of several queues sends next over one line: minimum rates first, then the rest, never beyond maximum rates.
+//! Scheduler that decides which of several queues sends next on one line: minimum rates first, then shares of the
+//! rest, never above maximum rates.
 //!
 //! Whenever the line is free, at time *t*:
-//! 1. A queue that has had its maximum rate up to *t* is passed over. What it sends is spaced by a virtual clock at that
-//!    rate, which may fall behind by [`BURST_BYTES`]: so long a queue may make up for having been kept waiting.
-//! 2. Of the queues whose minimum rate makes their first frame due to begin by *t*, the one goes whose frame is due to end
-//!    first. (Each frame is due to begin when the one before was due to end at the minimum rate.) So every queue gets its
-//!    minimum, with no frame later than one longest frame's time, if the minima together are within the line's rate:
-//!    the earliest deadline first is optimal, and here a frame under way is all that it waits for.
-//! 3. Else the queues of the highest priority share the line, by start-time fair queueing: the queue that got the fewest
-//!    bytes in this way goes. Only bytes sent in this step count there, and only bytes sent in step 2 count there: what a
-//!    queue gets beyond its minimum is not held against it.
+//! 1. A queue that has used its maximum rate up to *t* is skipped. Its frames are spaced by a virtual clock at the
+//!    maximum rate. The clock may lag by [`BURST_BYTES`], so a queue may catch up by that much after it was kept
+//!    waiting.
+//! 2. Among the queues whose first frame is due to begin by *t* at their minimum rate, the scheduler picks the queue
+//!    whose frame is due to end first. (Each frame is due to begin when the previous one was due to end at the
+//!    minimum rate.) Every queue gets its minimum, with no frame later than the time of one longest frame, if the sum
+//!    of the minima is within the line's rate: earliest deadline first is optimal, and a frame waits at most for the
+//!    frame being sent.
+//! 3. Otherwise the queues of the highest priority share the line by start-time fair queueing: the scheduler picks
+//!    the queue that has sent the fewest bytes in this step. Bytes sent in step 2 do not count in step 3 and vice
+//!    versa, so the share that a queue gets beyond its minimum does not reduce the minimum.
 //!
-//! The line is never idle while a queue waits that is below its maximum. Minima that are together more than the line's rate
-//! are all scaled down to it.
+//! The line is never idle while a queue below its maximum waits. Minima whose sum exceeds the line's rate are all
+//! scaled down to it.
 //!
-//! All times come from those of the frames before, not from when somebody looked: a late caller delays frames, but lowers no
-//! rate. Time is kept in 1/1024 ns, so that rates of 100 Gbit/s and more are exact.
+//! All times are computed from those of earlier frames, not from when the caller runs: a late caller delays frames
+//! but lowers no rate. Time is kept in 1/1024 ns, so that rates of 100 Gbit/s and more are exact.
 //!
-//! Parameters: [`QueueConfig`] for each queue; the line's rate, none for a line that takes no time (there minima mean nothing,
-//! everything waits only for maxima). Counters: [`QueueCounters`].
+//! Parameters: [`QueueConfig`] for each queue, and the line's rate; `None` for a line that takes no time (then minima
+//! have no effect, and frames wait only for maxima). Counters: [`QueueCounters`].
 //!
-//! Sources: the two criteria and separate accounts are those of H-FSC (Stoica, Zhang, Ng: "A Hierarchical Fair Service Curve
-//! Algorithm", SIGCOMM 1997) with straight service curves and one level; step 3 is Goyal, Vin, Cheng: "Start-time Fair
-//! Queuing", SIGCOMM 1996; virtual clocks: Zhang, SIGCOMM 1990.
+//! Sources: the two criteria and separate accounts are those of H-FSC (Stoica, Zhang, Ng: "A Hierarchical Fair
+//! Service Curve Algorithm", SIGCOMM 1997) with straight service curves and one level; step 3 is Goyal, Vin, Cheng:
+//! "Start-time Fair Queuing", SIGCOMM 1996; virtual clocks: Zhang, SIGCOMM 1990.
 use super::config::{MAX_PRIORITY, QueueConfig};
 use std::collections::VecDeque;
 use weir_packet::frame::DEFAULT_QUEUE;
 use weir_units::{Bps, Instant};
 
-/// Queues of one line at most.
+/// Maximum number of queues of one line.
 pub const MAX_QUEUES: usize = 256;
-/// Frames that wait in one queue at most, whatever its buffer in bytes.
+/// Maximum number of frames waiting in one queue, whatever its buffer in bytes.
 pub const MAX_FRAMES: usize = 16_384;
-/// Bytes by which a queue may exceed its maximum rate for a moment, besides one frame.
+/// Bytes by which a queue may momentarily exceed its maximum rate, in addition to one frame.
 pub const BURST_BYTES: u64 = 6_000;
 
-/// Points in time, in 1/1024 ns.
+/// Time in units of 1/1024 ns.
 type Ticks = u128;
 const TICKS_PER_NS: u128 = 1024;
 
@@ -43,15 +46,16 @@ const TICKS_PER_NS: u128 = 1024;
 #[derive(Debug)]
 pub struct Scheduler<T> {
     rate: Option<Bps>,
-    /// Ascending by number; the default queue is always there.
+    /// Queues, ascending by number; the default queue always exists and comes first.
     queues: Vec<Queue<T>>,
-    /// When the line has sent everything it was given.
+    /// Time at which the line has sent all frames given to it.
     free_at: Ticks,
-    /// When something was last put in: nothing that waits could have begun before.
+    /// Time of the last insertion: no waiting frame could have begun before.
     clock: Ticks,
-    /// When the next frame begins; none if none waits.
+    /// Time at which the next frame begins; `None` if no frame waits.
     next: Option<Ticks>,
-    /// Bytes that a queue of each priority has got that wanted a share all the time.
+    /// Per priority: bytes that a continuously backlogged queue has sent in step 3 (the virtual time of fair
+    /// queueing).
     virtual_bytes: [u64; MAX_PRIORITY as usize + 1],
 }
 
@@ -60,13 +64,13 @@ struct Queue<T> {
     config: QueueConfig,
     frames: VecDeque<Waiting<T>>,
     waiting_bytes: u64,
-    /// What it really gets of its minimum; see [`Scheduler::set_rate`].
+    /// Effective minimum rate, scaled down if the minima exceed the line's rate; see [`Scheduler::set_rate`].
     min: Option<Bps>,
-    /// When its first frame is due to begin by its minimum rate.
+    /// Time at which the first frame is due to begin at the minimum rate.
     due: Ticks,
-    /// When it may send again by its maximum rate.
+    /// Time from which the queue may send again at its maximum rate.
     free_at: Ticks,
-    /// Its bytes sent in step 3, at least those of the others of its priority when it came in.
+    /// Bytes sent in step 3; raised to the virtual bytes of its priority when an empty queue gets a frame.
     shared_bytes: u64,
     counters: QueueCounters,
     since: Instant,
@@ -79,42 +83,42 @@ struct Waiting<T> {
     charge: u64,
 }
 
-/// What a queue did.
+/// Counters of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct QueueCounters {
-    /// Frames sent.
+    /// Frames sent from the queue.
     pub tx_packets: u64,
     /// Bytes sent, as ports count them.
     pub tx_bytes: u64,
-    /// Frames dropped since the buffer was full.
+    /// Frames dropped because the buffer was full.
     pub tx_full: u64,
 }
 
-/// A queue at one moment.
+/// Snapshot of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueState {
-    /// What it is to get.
+    /// Configuration of the queue.
     pub config: QueueConfig,
-    /// What it did.
+    /// Counters of the queue.
     pub counters: QueueCounters,
-    /// When it was made.
+    /// Time at which the queue was created.
     pub since: Instant,
-    /// Bytes that wait in it.
+    /// Bytes waiting in the queue.
     pub waiting_bytes: u64,
 }
 
 /// A frame that the line sends.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Departure<T> {
-    /// The frame.
+    /// The frame itself.
     pub item: T,
-    /// When its first bit is sent.
+    /// Time at which its first bit is sent.
     pub begins: Instant,
-    /// When its last bit was.
+    /// Time at which its last bit is sent.
     pub ends: Instant,
 }
 
-/// Which step chose a queue.
+/// Step of the algorithm that chose a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Minimum,
@@ -122,19 +126,19 @@ enum Step {
 }
 
 impl<T> Scheduler<T> {
-    /// A line with the default queue only.
+    /// Creates a line with the default queue only.
     pub fn new(rate: Option<Bps>) -> Scheduler<T> {
         let queues = vec![Queue::new(QueueConfig::default(), Instant::ZERO)];
         let virtual_bytes = [0; MAX_PRIORITY as usize + 1];
         Scheduler { rate, queues, free_at: 0, clock: 0, next: None, virtual_bytes }
     }
 
-    /// The line's rate.
+    /// Returns the line's rate in bit/s; `None` for a line that takes no time.
     pub fn rate(&self) -> Option<Bps> {
         self.rate
     }
 
-    /// Changes the line's rate. Minima that are together more than it are scaled down to it.
+    /// Changes the line's rate. Minima whose sum exceeds it are scaled down to it.
     pub fn set_rate(&mut self, rate: Option<Bps>) {
         if rate != self.rate {
             self.rate = rate;
@@ -142,7 +146,7 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// The queues, ascending by number.
+    /// Iterates over the queues, ascending by number.
     pub fn queues(&self) -> impl Iterator<Item = QueueState> {
         self.queues.iter().map(|queue| QueueState {
             config: queue.config,
@@ -152,11 +156,11 @@ impl<T> Scheduler<T> {
         })
     }
 
-    /// Adds a queue, or changes one; frames that wait in it stay.
+    /// Adds or changes a queue; frames that wait in it stay.
     ///
     /// # Errors
-    /// The configuration is wrong ([`QueueConfig::check`]), the minima would be more than the line's rate, or there are too many
-    /// queues: with what was found and expected.
+    /// The configuration is not valid ([`QueueConfig::check`]), the minima would exceed the line's rate, or there are
+    /// too many queues. The text says what was found and what was expected.
     pub fn set(&mut self, now: Instant, config: QueueConfig) -> Result<(), String> {
         config.check()?;
         self.check_minima(&config)?;
@@ -164,7 +168,7 @@ impl<T> Scheduler<T> {
             Ok(place) => {
                 let queue = &mut self.queues[place];
                 queue.config = config;
-                // Debts and claims from before do not fit the new rates.
+                // Times computed with the old rates do not apply to the new ones.
                 (queue.due, queue.free_at) = (ticks(now), ticks(now));
                 queue.shared_bytes = self.virtual_bytes[usize::from(config.priority)];
             }
@@ -178,8 +182,8 @@ impl<T> Scheduler<T> {
         Ok(())
     }
 
-    /// Removes a queue, and gives the frames that waited in it, in order; the default queue only loses its settings. `None`: there
-    /// is no such queue.
+    /// Removes a queue and returns the frames that waited in it, in order. The default queue only loses its settings.
+    /// Returns `None` if there is no such queue.
     pub fn remove(&mut self, id: u32) -> Option<Vec<T>> {
         let place = self.find(id).ok()?;
         let mut left = Vec::new();
@@ -193,14 +197,14 @@ impl<T> Scheduler<T> {
         Some(left)
     }
 
-    /// Puts a frame of `bytes` into a queue, the default one if there is no such; gives it back if the buffer is full, which is
-    /// counted. `charge` are its bytes on the wire, by which rates go. What was due by `now` is to be taken out before. An empty
-    /// queue takes a frame of any length.
+    /// Inserts a frame of `bytes` into a queue, or into the default queue if `queue` does not exist. `charge` is the
+    /// number of bytes on the wire, which count for rates. Call [`Scheduler::pop`] for frames due by `now` first. An
+    /// empty queue accepts a frame of any length.
     ///
     /// # Errors
-    /// The frame, which does not fit.
+    /// Returns the frame if the buffer is full; the drop is counted.
     pub fn push(&mut self, now: Instant, queue: u32, bytes: u64, charge: u64, item: T) -> Result<(), T> {
-        // Numbers are mostly small and without gaps.
+        // Queue numbers are usually small and without gaps, so the number is tried as an index first.
         let at_once =
             usize::try_from(queue).ok().filter(|&at| self.queues.get(at).is_some_and(|q| q.config.id == queue));
         let place = at_once.or_else(|| self.find(queue).ok()).unwrap_or(0);
@@ -223,17 +227,17 @@ impl<T> Scheduler<T> {
         Ok(())
     }
 
-    /// Whether there is a queue of this number.
+    /// Returns true if there is a queue with this number.
     pub fn has(&self, id: u32) -> bool {
         self.find(id).is_ok()
     }
 
-    /// When the next frame begins; none if none waits.
+    /// Returns the time at which the next frame begins; `None` if no frame waits.
     pub fn next_begin(&self) -> Option<Instant> {
         self.next.map(instant)
     }
 
-    /// Takes the next frame that begins by `now`.
+    /// Removes and returns the next frame that begins by `now`.
     pub fn pop(&mut self, now: Instant) -> Option<Departure<T>> {
         let begins = self.next.filter(|next| instant(*next) <= now)?;
         let (place, step) = self.choose(begins)?;
@@ -260,14 +264,14 @@ impl<T> Scheduler<T> {
         Some(Departure { item: waiting.item, begins: instant(begins), ends: instant(ends) })
     }
 
-    /// The queue that sends at `now`, and by which step; one that may is there.
+    /// Returns the queue that sends at `now` and the step that chose it; `None` if no queue may send.
     fn choose(&self, now: Ticks) -> Option<(usize, Step)> {
         let mut soonest: Option<(Ticks, usize)> = None;
         let mut poorest: Option<((u8, u64), usize)> = None;
         for (place, queue) in self.queues.iter().enumerate() {
-            // 1.
+            // Step 1.
             let Some(first) = queue.frames.front().filter(|_| queue.free_at <= now) else { continue };
-            // 2.
+            // Step 2.
             if let Some(min) = queue.min
                 && queue.due <= now
             {
@@ -276,7 +280,7 @@ impl<T> Scheduler<T> {
                     soonest = Some((end, place));
                 }
             }
-            // 3.
+            // Step 3.
             let share = (MAX_PRIORITY - queue.config.priority, queue.shared_bytes);
             if poorest.is_none_or(|(before, _)| share < before) {
                 poorest = Some((share, place));
@@ -296,7 +300,7 @@ impl<T> Scheduler<T> {
         self.next = free_at.map(|free_at| free_at.max(self.free_at).max(self.clock));
     }
 
-    /// Gives each queue its minimum, or what the line has for it.
+    /// Computes the effective minimum rate of each queue: the configured one, or its share of the line's rate.
     fn share_out(&mut self) {
         let asked: u128 = self.queues.iter().filter_map(|queue| queue.config.min).map(|min| u128::from(min.0)).sum();
         let there = self.rate.map_or(asked, |rate| asked.min(rate.0.into())).max(1);
@@ -341,12 +345,12 @@ fn ticks(now: Instant) -> Ticks {
     u128::from(now.as_nanos()) * TICKS_PER_NS
 }
 
-/// Rounded up, so that nothing happens too early.
+/// Converts to an instant; rounds up, so that no frame leaves too early.
 fn instant(ticks: Ticks) -> Instant {
     Instant::from_nanos(u64::try_from(ticks.div_ceil(TICKS_PER_NS)).unwrap_or(u64::MAX))
 }
 
-/// How long bytes take at a rate, which is above zero; rounded up.
+/// Returns the time that bytes take at a rate, which is above zero; rounds up.
 fn time_of(bytes: u64, rate: Bps) -> Ticks {
     (u128::from(bytes) * 8_000_000_000 * TICKS_PER_NS).div_ceil(u128::from(rate.0.max(1)))
 }

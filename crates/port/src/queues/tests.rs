@@ -1,4 +1,4 @@
-//! Queues in virtual time: what the scheduler promises on random traffic, and each promise by example.
+//! Tests of queues in virtual time: the scheduler's guarantees on random traffic, and each guarantee by example.
 use super::scheduler::{BURST_BYTES, MAX_FRAMES};
 use super::*;
 use crate::memory::{self, MemoryPort};
@@ -25,7 +25,7 @@ fn line(rate: Option<Bps>, configs: &[&str]) -> Scheduler<u64> {
     line
 }
 
-/// Lets queues that never run empty share a line; the bytes each got.
+/// Runs a line whose queues never run empty. Returns the bytes that each queue sent.
 fn saturate(line: &mut Scheduler<u64>, frames: &[(u32, u64)], time: Duration) -> Vec<u64> {
     let end = Instant::ZERO + time;
     let mut got = vec![0; frames.len()];
@@ -42,7 +42,7 @@ fn saturate(line: &mut Scheduler<u64>, frames: &[(u32, u64)], time: Duration) ->
     got
 }
 
-/// Shares of a second of the line, in thousandths of `RATE`.
+/// Returns the share of each queue in the line during ten seconds, in thousandths of `RATE`.
 fn shares(configs: &[&str], frames: &[(u32, u64)]) -> Vec<u64> {
     let got = saturate(&mut line(Some(RATE), configs), frames, Duration::from_secs(10));
     got.iter().map(|bytes| (bytes * 8 * 1000 + RATE.0 * 5) / (RATE.0 * 10)).collect()
@@ -132,7 +132,7 @@ fn removing_the_default_queue_takes_its_settings() {
     assert_eq!(states, [(QueueConfig::default(), 60)]);
 }
 
-/// One thing on random traffic: after a pause, a frame for a queue.
+/// An arrival of random traffic: after a pause, a frame for a queue.
 #[derive(Debug, Clone)]
 struct Arrival {
     pause_ns: u64,
@@ -146,7 +146,7 @@ struct Traffic {
     arrivals: Vec<Arrival>,
 }
 
-/// Up to four queues whose minima fit the line, and arrivals that overload it for a while.
+/// Generates up to four queues whose minima fit the line, and arrivals that overload it for a while.
 fn traffic() -> impl Strategy<Value = Traffic> {
     let limits = (proptest::option::of(1..=RATE.0 / 4), proptest::option::of(1..=RATE.0), 0..3_u8, 3000..20_000_u64);
     let arrival = (prop_oneof![Just(0), 0..2_000_000_u64], 0..6_u32, 60..=LONGEST);
@@ -167,7 +167,7 @@ fn traffic() -> impl Strategy<Value = Traffic> {
     })
 }
 
-/// A frame that left.
+/// A frame that left the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Sent {
     queue: u32,
@@ -178,7 +178,8 @@ struct Sent {
     ends: u64,
 }
 
-/// What happened to traffic: frames that left, and those dropped. Looks every `look_ns` besides.
+/// Runs traffic through a line. Returns the frames that left and the number of dropped frames. Also takes due frames
+/// every `look_ns`.
 fn run(traffic: &Traffic, look_ns: u64) -> (Vec<Sent>, usize) {
     let mut line: Scheduler<Sent> = Scheduler::new(Some(RATE));
     traffic.configs.iter().for_each(|config| line.set(Instant::ZERO, *config).unwrap());
@@ -208,7 +209,7 @@ fn run(traffic: &Traffic, look_ns: u64) -> (Vec<Sent>, usize) {
     (sent, dropped)
 }
 
-/// Bytes that a rate allows in a time, rounded down.
+/// Returns the bytes that a rate allows in a time, rounded down.
 fn bytes_in(rate: Bps, ns: u64) -> u64 {
     u64::try_from(u128::from(rate.0) * u128::from(ns) / 8_000_000_000).unwrap()
 }
@@ -299,7 +300,7 @@ proptest! {
                     waiting.push_back(more);
                     line.push(begin, 9, more, more, 9).unwrap();
                 }
-                // One frame may be due soon, one wait for its turn, one be on the line.
+                // One frame may be due soon, one may wait for its turn, and one may be on the line.
                 let owed = bytes_in(Bps(min), ends.as_nanos()).saturating_sub(3 * LONGEST);
                 prop_assert!(got >= owed, "{got} of {owed} bytes after {ends:?}");
             }
@@ -308,7 +309,7 @@ proptest! {
     }
 }
 
-/// Queues around one end of a memory pair behind a link, and the other end.
+/// Returns queues in front of a link around one end of a memory pair, and the other end.
 fn queued(shape: Shape, configs: &[&str]) -> (Box<dyn Port>, MemoryPort) {
     let (near, far) = memory::pair(64).unwrap();
     let link = Link::new(Box::new(near), shape, Shape::default());
@@ -351,7 +352,7 @@ fn a_link_keeps_its_rate_delay_and_buffer() {
     assert!(batch.is_empty());
     assert_eq!(port.counters().tx_full, 1, "one is on the line, three wait");
     assert_eq!(port.next_wake(), Some(Instant::ZERO + MS));
-    // Looked at too late, the first frame still has left after one millisecond.
+    // Even if the engine runs too late, the first frame left after one millisecond.
     assert_eq!(arrived(&mut *port, &mut far, MS * 6 - Duration::from_nanos(1)), [] as [u8; 0]);
     for millisecond in 6..=10 {
         let expected: &[u8] = match millisecond {

@@ -1,53 +1,54 @@
-//! Changing a link while frames pass, from any thread.
+//! Changes a link while frames pass, from any thread.
 //!
-//! The link looks at one number each time it is asked to receive or transmit; only when that is another than it knows does it take the
-//! lock behind which the new settings are.
+//! At each receive or transmit the link reads one atomic number. Only if the number differs from the last one does it
+//! take the lock that protects the new settings.
 use super::{Lateness, Shape};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a link is to do.
+/// Settings of a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wanted {
-    /// What it does to frames that are transmitted.
+    /// Properties for transmitted frames.
     pub egress: Shape,
-    /// What it does to frames that are received.
+    /// Properties for received frames.
     pub ingress: Shape,
-    /// Whether it is there at all: one that is not loses all frames, those on their way too, and its port has no link.
+    /// True if the link is up. A link that is down loses all frames, including those in flight, and its port has no
+    /// link.
     pub up: bool,
 }
 
-/// Changes a link, and tells how late its frames came. Copies are for the same link.
+/// Handle that changes a link and reports the lateness of its frames. Clones control the same link.
 #[derive(Debug, Clone)]
 pub struct LinkControl(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// Goes up with each change, after `wanted` was written.
+    /// Incremented with each change, after `wanted` was written.
     generation: AtomicU64,
     wanted: Mutex<Wanted>,
     late: Lateness,
 }
 
 impl LinkControl {
-    /// For a link that is up and does this to frames; see [`super::Link::controlled`].
+    /// Creates a handle for a link that is up and has these properties; see [`super::Link::controlled`].
     pub fn new(egress: Shape, ingress: Shape) -> LinkControl {
         let wanted = Mutex::new(Wanted { egress, ingress, up: true });
         LinkControl(Arc::new(Shared { generation: AtomicU64::new(0), wanted, late: Lateness::default() }))
     }
 
-    /// What the link is to do now.
+    /// Returns the link's current settings.
     pub fn wanted(&self) -> Wanted {
         *self.lock()
     }
 
-    /// Changes what the link does, from its next burst on. Frames that it has begun to send keep their times.
+    /// Changes the link's settings from its next burst on. Frames that it has begun to send keep their times.
     pub fn change(&self, change: impl FnOnce(&mut Wanted)) {
         change(&mut self.lock());
         self.0.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// How much later than it was to release frames the link did so.
+    /// Returns how much later than due the link released frames.
     pub fn lateness(&self) -> &Lateness {
         &self.0.late
     }
@@ -57,24 +58,24 @@ impl LinkControl {
     }
 }
 
-/// A link's own view of its control.
+/// State of a link relative to its control handle.
 pub(super) struct Followed {
     control: LinkControl,
-    /// The generation that the link is at.
+    /// Generation that the link has adopted.
     known: u64,
-    /// What the link does.
+    /// True if the link is currently up.
     pub(super) is_up: bool,
-    /// What the port's user asked for, beside it.
+    /// Administrative state that the port's user requested, independent of the link's state.
     pub(super) admin_up: bool,
 }
 
 impl Followed {
     pub(super) fn new(control: LinkControl) -> Followed {
-        // Its settings are taken over with the first burst.
+        // The unknown generation makes the link adopt the settings with the first burst.
         Followed { control, known: u64::MAX, is_up: true, admin_up: true }
     }
 
-    /// What is wanted, if that has changed.
+    /// Returns the settings if they changed since the last call.
     #[inline]
     pub(super) fn news(&mut self) -> Option<Wanted> {
         let generation = self.control.0.generation.load(Ordering::Acquire);
@@ -87,7 +88,7 @@ impl Followed {
         self.control.wanted()
     }
 
-    /// Whether the link is to be there, whether or not the change was taken over yet.
+    /// Returns true if the link should be up, even if the change was not adopted yet.
     pub(super) fn wants_up(&self) -> bool {
         self.control.wanted().up
     }

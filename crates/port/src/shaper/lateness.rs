@@ -1,17 +1,17 @@
-//! How late frames came, counted by one thread and read by others.
+//! Histogram of the lateness of frames, counted by one thread and read by others.
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Binary digits of a time that are told apart: to 3 %.
+/// Significant binary digits of a time that the histogram distinguishes: an error of at most 3 %.
 const DIGITS: u32 = 6;
-/// Times below this are told apart by nothing: a quarter of a microsecond.
+/// Times with at most this many binary digits share the first bucket: a quarter of a microsecond.
 const LEAST_DIGITS: u32 = 8;
-/// Times of so many binary digits and more are one: 18 minutes.
+/// Times with more binary digits share the last bucket: 18 minutes.
 const MOST_DIGITS: u32 = 40;
 const HALF: usize = 1 << (DIGITS - 1);
 const BUCKETS: usize = 1 + (MOST_DIGITS - LEAST_DIGITS) as usize * HALF;
 
-/// How late frames came: a histogram in fixed memory. One thread counts, without a lock; any thread reads.
+/// Histogram of lateness in fixed memory. One thread counts, without a lock; any thread reads.
 #[derive(Debug)]
 pub struct Lateness {
     counts: Box<[AtomicU64]>,
@@ -25,19 +25,19 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// A frame came so much later than it should have. Only one thread may note.
+    /// Counts a frame that came `late` after it was due. Only one thread may call this.
     #[inline]
     pub fn note(&self, late: Duration) {
         let ns = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
         let count = &self.counts[bucket(ns)];
-        // One thread writes: nothing is lost between the load and the store.
+        // Only one thread writes, so no count is lost between the load and the store.
         count.store(count.load(Relaxed) + 1, Relaxed);
         if ns > self.most_ns.load(Relaxed) {
             self.most_ns.store(ns, Relaxed);
         }
     }
 
-    /// Each time that is told apart, in nanoseconds and at most 3 % too long, with the frames that came so late.
+    /// Iterates over the non-empty buckets: lateness in nanoseconds, at most 3 % too long, and number of frames.
     pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
         let most = self.most_ns.load(Relaxed);
         let counts = self.counts.iter().enumerate().map(|(bucket, count)| (bucket, count.load(Relaxed)));
@@ -45,7 +45,7 @@ impl Lateness {
     }
 }
 
-/// Where a time is counted.
+/// Returns the bucket of a time.
 fn bucket(ns: u64) -> usize {
     let digits = u64::BITS - ns.leading_zeros();
     if digits <= LEAST_DIGITS {
@@ -54,12 +54,12 @@ fn bucket(ns: u64) -> usize {
     if digits > MOST_DIGITS {
         return BUCKETS - 1;
     }
-    // The first of the digits is always one.
+    // The first of the digits is always one and is left out.
     let rest = usize::try_from(ns >> (digits - DIGITS)).unwrap_or(0) & (HALF - 1);
     1 + (digits - LEAST_DIGITS - 1) as usize * HALF + rest
 }
 
-/// The longest time that is counted there.
+/// Returns the longest time in ns that a bucket counts.
 fn longest_of(bucket: usize) -> u64 {
     let Some(place) = bucket.checked_sub(1) else { return (1 << LEAST_DIGITS) - 1 };
     let digits = LEAST_DIGITS + 1 + u32::try_from(place / HALF).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Tests of what a link's rate counts, and that it is kept by who looks late.
+//! Tests of the bytes that count for a link's rate, and of the rate when the engine runs late.
 use super::*;
 use crate::memory;
 use weir_packet::frame::{Offload, Segmentation, SegmentationKind};
@@ -11,7 +11,7 @@ fn send(port: &mut dyn Port, now: u64, frames: &mut Vec<Frame>) {
     port.transmit(at(now), &mut FramePool::default(), frames).unwrap();
 }
 
-/// Looks at a port; how many frames came.
+/// Receives from a port; returns the number of frames.
 fn look(port: &mut dyn Port, now: u64) -> u64 {
     let mut batch = Vec::new();
     port.receive(at(now), &mut FramePool::default(), &mut batch, 8192).unwrap();
@@ -49,7 +49,7 @@ fn a_link_that_is_never_idle_keeps_its_rate_however_late_it_is_looked_at() {
     let (near, mut far) = memory::pair(8192).unwrap();
     let mut link = Link::new(Box::new(near), FAST, Shape::default());
     let (mut sent, mut came, mut now) = (0_u64, 0_u64, 0);
-    // Looks are 50 us to 3 ms apart; of 600 frames 125 are under way, the others wait.
+    // The engine runs every 50 us to 3 ms; of 600 frames 125 are in flight, the others wait.
     for round in 0..2000_u64 {
         while sent < came + 600 {
             send(&mut link, now, &mut frame(1000));
