@@ -1,4 +1,4 @@
-//! bpf(2): the few commands that redirect an interface's frames to AF_XDP sockets.
+//! bpf(2): the commands that redirect an interface's frames to AF_XDP sockets.
 use super::{check, owned};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
@@ -11,21 +11,21 @@ const LINK_CREATE: i32 = 28;
 const MAP_TYPE_XSKMAP: u32 = 17;
 const PROG_TYPE_XDP: u32 = 6;
 const ATTACH_TYPE_XDP: u32 = 37;
-/// The program accepts frames that lie in several buffers.
+/// Flag: the program accepts frames that span several buffers.
 const PROG_XDP_HAS_FRAGS: u32 = 1 << 5;
 
-/// One instruction (`struct bpf_insn`).
+/// A BPF instruction (`struct bpf_insn`).
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Instruction {
     pub(crate) code: u8,
-    /// Destination in the low, source in the high four bits.
+    /// Destination in the low four bits, source in the high four bits.
     pub(crate) registers: u8,
     pub(crate) offset: i16,
     pub(crate) immediate: i32,
 }
 
-/// The command's parameters: the beginning of `union bpf_attr` that each command uses.
+/// Parameters of a command: the beginning of `union bpf_attr` that the command uses.
 trait Attribute {}
 
 #[repr(C)]
@@ -72,7 +72,7 @@ impl Attribute for MapElement {}
 impl Attribute for ProgramLoad {}
 impl Attribute for LinkCreate {}
 
-/// A map from queue numbers to AF_XDP sockets.
+/// Creates a map from queue numbers to AF_XDP sockets.
 pub(crate) fn create_socket_map(queues: u32) -> io::Result<OwnedFd> {
     let mut attribute =
         MapCreate { kind: MAP_TYPE_XSKMAP, key_bytes: 4, value_bytes: 4, entries_max: queues, flags: 0 };
@@ -103,14 +103,14 @@ pub(crate) fn load(instructions: &[Instruction]) -> io::Result<OwnedFd> {
         };
         owned(call(PROG_LOAD, &mut attribute))
     };
-    // Kernels before 5.18 do not know frames of several buffers.
+    // Kernels before 5.18 do not support frames of several buffers.
     with_flags(PROG_XDP_HAS_FRAGS).or_else(|error| match super::errno(&error) {
         libc::EINVAL => with_flags(0),
         _ => Err(error),
     })
 }
 
-/// Attaches a program to an interface for as long as the descriptor is open.
+/// Attaches a program to an interface; closing the returned descriptor detaches it.
 pub(crate) fn attach(program: BorrowedFd<'_>, interface: i32, flags: u32) -> io::Result<OwnedFd> {
     let interface = interface.cast_unsigned();
     let mut attribute = LinkCreate { program: number(program), interface, attach_type: ATTACH_TYPE_XDP, flags };
@@ -118,8 +118,8 @@ pub(crate) fn attach(program: BorrowedFd<'_>, interface: i32, flags: u32) -> io:
 }
 
 fn call<T: Attribute>(command: i32, attribute: &mut T) -> i32 {
-    // SAFETY: the kernel reads at most the length given; addresses inside are of values that the callers above keep alive
-    // during the call, with the lengths that the command's other fields state.
+    // SAFETY: the kernel reads at most the length given; addresses inside are of values that the callers above keep
+    // alive during the call, with the lengths that the command's other fields state.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut *attribute, size_of::<T>()) };
     i32::try_from(result).unwrap_or(-1)
 }

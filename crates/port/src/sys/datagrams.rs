@@ -1,4 +1,4 @@
-//! Receiving and sending many IPv4 datagrams by one system call, with the addresses they come from and go to.
+//! Receives and sends many IPv4 datagrams in one system call, with their source and destination addresses.
 use super::messages::{BATCH, Slot, constant_vector, count_of, empty_message, vector};
 use super::{Plain as _, check};
 use std::io;
@@ -13,10 +13,10 @@ struct Control([u8; 64]);
 
 const CONTROL_BYTES: usize = size_of::<Control>();
 
-/// Longest header put in front of a frame.
+/// Maximum length in bytes of the header in front of a frame.
 pub(crate) const HEADER_MAX: usize = 16;
 
-/// Slots for the datagrams of one call.
+/// Buffers for the datagrams of one receive call.
 pub(crate) struct ReceiveDatagrams {
     slots: [Slot; BATCH],
     names: [libc::sockaddr_in; BATCH],
@@ -25,17 +25,17 @@ pub(crate) struct ReceiveDatagrams {
     headers: [libc::mmsghdr; BATCH],
 }
 
-// SAFETY: the pointers in `vectors` and `headers` are written right before each system call and not read after it, but for
-// the control pointers, which `take` reads before anything moves (the structure is boxed).
+// SAFETY: the pointers in `vectors` and `headers` are written right before each system call and not read after it,
+// but for the control pointers, which `take` reads before anything moves (the structure is boxed).
 unsafe impl Send for ReceiveDatagrams {}
 
-/// A datagram as it came.
+/// A received datagram.
 pub(crate) struct Datagram {
-    /// Its bytes; of a raw socket from the IP header on.
+    /// Bytes of the datagram; for a raw socket from the IP header on.
     pub(crate) frame: Frame,
-    /// Where it came from.
+    /// Source address of the datagram.
     pub(crate) source: Ipv4Addr,
-    /// Where it was sent to, if the socket tells (`IP_PKTINFO`).
+    /// Destination address, if the socket reports it (`IP_PKTINFO`).
     pub(crate) destination: Option<Ipv4Addr>,
 }
 
@@ -50,15 +50,16 @@ impl ReceiveDatagrams {
         })
     }
 
-    /// Receives at most `max` datagrams (and at most [`BATCH`]) into the first slots; how many.
+    /// Receives at most `max` datagrams (and at most [`BATCH`]) into the first slots. Returns their number.
     pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>, pool: &mut FramePool, max: usize) -> io::Result<usize> {
         let count = max.min(BATCH);
         for slot in 0..count {
             self.prepare(slot, pool);
         }
         let headers = self.headers.as_mut_ptr();
-        // SAFETY: the first `count` headers point to names, control buffers and vectors of `self`, and these to buffers that
-        // `prepare` just took from its slots; all are borrowed mutably during the call, and the lengths are theirs.
+        // SAFETY: the first `count` headers point to names, control buffers and vectors of `self`, and these to
+        // buffers that `prepare` just took from its slots; all are borrowed mutably during the call, and the lengths
+        // are theirs.
         check(unsafe {
             libc::recvmmsg(socket.as_raw_fd(), headers, count_of(count), libc::MSG_DONTWAIT, std::ptr::null_mut())
         })
@@ -76,7 +77,7 @@ impl ReceiveDatagrams {
         header.msg_flags = 0;
     }
 
-    /// Takes the datagram out of a slot that was received into; `None` if it was longer than any buffer.
+    /// Takes the datagram out of a slot that was received into; `None` if it was longer than every buffer.
     pub(crate) fn take(&mut self, slot: usize) -> Option<Datagram> {
         let message = &self.headers[slot];
         if message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 {
@@ -89,18 +90,18 @@ impl ReceiveDatagrams {
     }
 }
 
-/// What goes in front of a frame, and where both go.
+/// Header in front of a frame, with the destination of the datagram.
 #[derive(Clone, Copy)]
 pub(crate) struct Heading {
-    /// The header, in the first `length` bytes.
+    /// Header, in the first `length` bytes.
     pub(crate) header: [u8; HEADER_MAX],
     pub(crate) length: usize,
     pub(crate) destination: Ipv4Addr,
-    /// 0 for a raw socket.
+    /// UDP port; 0 for a raw socket.
     pub(crate) port: u16,
 }
 
-/// Slots for datagrams to be sent.
+/// Buffers for the datagrams of one send call.
 pub(crate) struct SendDatagrams {
     names: [libc::sockaddr_in; BATCH],
     vectors: [[libc::iovec; 2]; BATCH],
@@ -119,8 +120,8 @@ impl SendDatagrams {
         })
     }
 
-    /// Sends the first of `frames`, at most [`BATCH`], each behind its heading; how many went, at least one. The error is the
-    /// first one's.
+    /// Sends the first of `frames`, at most [`BATCH`], each after its heading. Returns the number sent, at least one.
+    /// An error concerns the first frame.
     pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, headings: &[Heading], frames: &[Frame]) -> io::Result<usize> {
         let count = frames.len().min(headings.len()).min(BATCH);
         for (slot, (heading, frame)) in headings.iter().zip(frames).take(count).enumerate() {
@@ -134,13 +135,13 @@ impl SendDatagrams {
             message.msg_iovlen = 2;
         }
         let headers = self.headers.as_mut_ptr();
-        // SAFETY: the first `count` headers point to names and vectors of `self`, and these to `headings` and `frames`, all
-        // borrowed during the call; sending only reads through them.
+        // SAFETY: the first `count` headers point to names and vectors of `self`, and these to `headings` and
+        // `frames`, all borrowed during the call; sending only reads through them.
         check(unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count_of(count), libc::MSG_DONTWAIT) })
     }
 }
 
-/// A socket's address.
+/// Returns a socket address.
 pub(crate) fn name(address: Ipv4Addr, port: u16) -> libc::sockaddr_in {
     let mut name = libc::sockaddr_in::zeroed();
     name.sin_family = u16::try_from(libc::AF_INET).unwrap_or(0);
@@ -153,7 +154,7 @@ fn address(address: libc::in_addr) -> Ipv4Addr {
     Ipv4Addr::from_bits(u32::from_be(address.s_addr))
 }
 
-/// What the kernel put beside a datagram because of `IP_PKTINFO`.
+/// Returns the packet information that the kernel attached to a datagram because of `IP_PKTINFO`.
 fn packet_info(header: &libc::msghdr) -> Option<libc::in_pktinfo> {
     // SAFETY: the header's control pointer and length describe what recvmmsg just wrote.
     let control = unsafe { libc::CMSG_FIRSTHDR(header).as_ref()? };

@@ -1,20 +1,20 @@
-//! Requests about network interfaces.
+//! ioctl(2) requests about network interfaces.
 use super::{Plain, check};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-/// What the kernel is told or tells about an interface.
+/// Request and answer structure about an interface (`struct ifreq`).
 #[derive(Clone, Copy)]
 pub(crate) struct InterfaceRequest(libc::ifreq);
 
 impl InterfaceRequest {
-    /// A request about no interface yet.
+    /// Returns a request about no interface yet.
     pub(crate) fn empty() -> Self {
         // SAFETY: ifreq is plain data: a name and a union of integers, addresses and one pointer, which may be null.
         InterfaceRequest(unsafe { std::mem::zeroed() })
     }
 
-    /// A request about the interface `name`; `None` if no interface can be called so.
+    /// Returns a request about the interface `name`; `None` if that is no possible interface name.
     pub(crate) fn of(name: &str) -> Option<Self> {
         if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains('\0') {
             return None;
@@ -26,7 +26,7 @@ impl InterfaceRequest {
         Some(request)
     }
 
-    /// Sends a request of which the kernel reads and writes only the structure itself.
+    /// Sends a request for which the kernel reads and writes only the structure itself.
     pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, request: libc::Ioctl) -> io::Result<()> {
         // SAFETY: the structure is writable; callers use this for requests without a pointer in the union.
         check(unsafe { libc::ioctl(socket.as_raw_fd(), request, &raw mut self.0) })?;
@@ -43,19 +43,19 @@ impl InterfaceRequest {
         result.map(drop)
     }
 
-    /// The flags (`IFF_UP`...) after SIOCGIFFLAGS.
+    /// Returns the flags (`IFF_UP`...) after SIOCGIFFLAGS.
     pub(crate) fn flags(&self) -> i32 {
         // SAFETY: every pattern of bytes is a value of this union field.
         i32::from(unsafe { self.0.ifr_ifru.ifru_flags })
     }
 
-    /// Sets the flags for SIOCSIFFLAGS or TUNSETIFF. Only the low 16 bits have a place.
+    /// Sets the flags for SIOCSIFFLAGS or TUNSETIFF. Only the low 16 bits are kept.
     #[expect(clippy::cast_possible_truncation, reason = "all flags there are fit in 16 bits")]
     pub(crate) fn set_flags(&mut self, flags: i32) {
         self.0.ifr_ifru.ifru_flags = flags as libc::c_short;
     }
 
-    /// The index after SIOCGIFINDEX, or the MTU after SIOCGIFMTU.
+    /// Returns the index after SIOCGIFINDEX, or the MTU after SIOCGIFMTU.
     pub(crate) fn integer(&self) -> i32 {
         // SAFETY: every pattern of bytes is a value of this union field.
         unsafe { self.0.ifr_ifru.ifru_ifindex }
@@ -66,13 +66,13 @@ impl InterfaceRequest {
         self.0.ifr_ifru.ifru_ifindex = index;
     }
 
-    /// The name, as asked for or as the kernel filled it in.
+    /// Returns the name, as requested or as the kernel filled it in.
     pub(crate) fn name(&self) -> String {
         let bytes = self.0.ifr_name.iter().map(|c| c.cast_unsigned()).take_while(|&byte| byte != 0);
         String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
     }
 
-    /// The hardware address after SIOCGIFHWADDR, and its type (`ARPHRD_ETHER`...).
+    /// Returns the hardware address after SIOCGIFHWADDR, after its type (`ARPHRD_ETHER`...).
     pub(crate) fn hardware_address(&self) -> (u16, [u8; 6]) {
         // SAFETY: every pattern of bytes is a value of this union field.
         let address = unsafe { self.0.ifr_ifru.ifru_hwaddr };
@@ -84,24 +84,24 @@ impl InterfaceRequest {
     }
 }
 
-/// An ioctl(2) whose argument is a number.
+/// Calls an ioctl(2) whose argument is a number.
 pub(crate) fn with_number(file: BorrowedFd<'_>, request: libc::Ioctl, number: u32) -> io::Result<()> {
     // SAFETY: callers use this for requests whose argument is a number, so no memory is touched.
     check(unsafe { libc::ioctl(file.as_raw_fd(), request, libc::c_ulong::from(number)) })?;
     Ok(())
 }
 
-/// An ioctl(2) whose argument is a pointer to a number that the kernel reads.
+/// Calls an ioctl(2) whose argument is a pointer to a number that the kernel reads.
 pub(crate) fn with_number_at(file: BorrowedFd<'_>, request: libc::Ioctl, number: i32) -> io::Result<()> {
     // SAFETY: the kernel reads one int, which lives during the call.
     check(unsafe { libc::ioctl(file.as_raw_fd(), request, &raw const number) })?;
     Ok(())
 }
 
-/// Names of the interfaces there are.
+/// Returns the names of all interfaces.
 pub(crate) fn interface_names() -> Vec<String> {
     let mut names = Vec::new();
-    // SAFETY: gives null or a list that ends with index 0 and is ours until freed below.
+    // SAFETY: returns null or a list that ends with index 0; this function owns the list until it frees it below.
     let list = unsafe { libc::if_nameindex() };
     if list.is_null() {
         return names;

@@ -1,25 +1,27 @@
-//! Receiving and sending many frames by one system call, each with its virtio header, without copying super-frames.
+//! Receives and sends many frames in one system call, each with its virtio header, without copying super-frames.
 use super::{Plain, check};
 use crate::virtio;
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 use weir_packet::{Frame, FramePool, frame::MAX_FRAME};
 
-/// Frames per system call. Each receive slot holds a super-frame's buffer, so this many make 2 MiB per port.
+/// Maximum number of frames per system call. Each receive slot holds a super-frame's buffer, so they take 2 MiB per
+/// port.
 pub(crate) const BATCH: usize = 32;
 
-/// Room for control messages: a `tpacket_auxdata`, and the time if that is asked for; twice, the second time with two of hardware, if times of sending are, too.
+/// Room in bytes for control messages: a `tpacket_auxdata`, and the arrival time if requested. If sending times are
+/// requested, the time comes twice, the second time with two hardware times.
 const CONTROL_BYTES: usize = 160;
-/// What the kernel is asked for with times of sending: those of its own, without the frame.
+/// Requested kind of sending times: software timestamps, reported without the frame.
 const REPORT: u32 = libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_OPT_TSONLY;
 
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
-/// Buffers for one frame of whatever length: an ordinary one, followed by a super-frame's from where the ordinary one ends.
-/// So an ordinary frame touches only a small buffer, and of a super-frame only what lies in the small buffer is copied, into
-/// the gap left for it. Nothing is allocated per frame but what the pool lacks.
+/// Buffers for one frame of any length: an ordinary buffer, followed by a super-frame's buffer from the offset at
+/// which the ordinary one ends. An ordinary frame therefore touches only a small buffer. For a super-frame, only the
+/// bytes in the small buffer are copied, into the gap left for them. The slot allocates only if the pool is empty.
 #[derive(Default)]
 pub(crate) struct Slot {
     small: Frame,
@@ -27,7 +29,8 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// The buffers to receive into one after the other, taken from `pool` if the slot's own went with a frame.
+    /// Returns the buffers to receive into, in this order. Takes new ones from `pool` if the slot's buffers left with
+    /// a frame.
     pub(crate) fn buffers(&mut self, pool: &mut FramePool) -> [&mut [u8]; 2] {
         if self.small.room() == 0 {
             self.small = pool.take(0);
@@ -40,7 +43,7 @@ impl Slot {
         [ordinary, behind]
     }
 
-    /// The frame of `length` bytes that was received into [`Slot::buffers`].
+    /// Returns the frame of `length` bytes that was received into [`Slot::buffers`].
     pub(crate) fn take(&mut self, length: usize) -> Frame {
         let ordinary = self.small.room();
         if length <= ordinary {
@@ -55,32 +58,32 @@ impl Slot {
     }
 }
 
-/// Slots for the frames of one call. Making one ready costs as much as a third of an empty call, so only those are made ready
-/// that were received into.
+/// Buffers for the frames of one receive call. Preparing a slot costs a third of an empty call, so only slots that
+/// were received into are prepared again.
 pub(crate) struct ReceiveSlots {
     slots: [Slot; BATCH],
     virtio: [virtio::Header; BATCH],
     control: [Control; BATCH],
     vectors: [[libc::iovec; 3]; BATCH],
     headers: [libc::mmsghdr; BATCH],
-    /// The first so many slots are to be made ready before the next call.
+    /// Number of slots, from the first, that must be prepared before the next call.
     used: usize,
-    /// Where this value was when the others were made ready: their pointers lead here.
+    /// Address of this value when the other slots were prepared: their pointers refer to it.
     ready_at: usize,
-    /// Whether the socket was asked to say when frames came.
+    /// True if the socket reports arrival times.
     pub(crate) are_stamped: bool,
 }
 
 // SAFETY: the pointers in `vectors` and `headers` lead into this value and into buffers that it owns.
 unsafe impl Send for ReceiveSlots {}
 
-/// What the kernel said about a received frame beside its bytes.
+/// A received frame with the kernel's metadata.
 pub(crate) struct Received {
-    /// The frame with its offload; `None` if it was longer than any buffer or its header nonsense.
+    /// Frame with its offload; `None` if it was longer than every buffer or its virtio header is not valid.
     pub(crate) frame: Option<Frame>,
-    /// The VLAN tag that the kernel took out: protocol identifier and tag control information.
+    /// VLAN tag that the kernel stripped: protocol identifier and tag control information.
     pub(crate) vlan: Option<(u16, u16)>,
-    /// When it came, in nanoseconds since 1970, if that was asked for.
+    /// Arrival time in nanoseconds since 1970, if requested.
     pub(crate) came_ns: Option<u64>,
 }
 
@@ -98,23 +101,23 @@ impl ReceiveSlots {
         })
     }
 
-    /// Receives at most `max` frames (and at most [`BATCH`]) into the first slots; how many.
+    /// Receives at most `max` frames (and at most [`BATCH`]) into the first slots. Returns their number.
     pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>, pool: &mut FramePool, max: usize) -> io::Result<usize> {
         let count = max.min(BATCH);
         self.make_ready(pool);
         let headers = self.headers.as_mut_ptr();
-        // SAFETY: each header points to vectors, and these to buffers, in fields of `self` or owned by them, as `prepare` set
-        // them: since then `self` has not moved (`make_ready`) and no frame has been taken out of the slot (`used`). `self` is
-        // borrowed mutably during the call; the lengths are the buffers'.
+        // SAFETY: each header points to vectors, and these to buffers, in fields of `self` or owned by them, as
+        // `prepare` set them: since then `self` has not moved (`make_ready`) and no frame has been taken out of the
+        // slot (`used`). `self` is borrowed mutably during the call; the lengths are the buffers'.
         let received = check(unsafe {
             libc::recvmmsg(socket.as_raw_fd(), headers, count_of(count), libc::MSG_DONTWAIT, std::ptr::null_mut())
         });
-        // The one behind the last may have been begun.
+        // The kernel may have begun to fill the slot after the last one.
         self.used = received.as_ref().map_or(1, |received| (received + 1).min(BATCH));
         received
     }
 
-    /// Makes the slots ready that were used, or all of them if their pointers lead to where this value was before.
+    /// Prepares the slots that were used, or all of them if this value has moved since their pointers were set.
     fn make_ready(&mut self, pool: &mut FramePool) {
         let here = std::ptr::from_ref(self).addr();
         let stale = if here == self.ready_at { self.used } else { BATCH };
@@ -124,7 +127,7 @@ impl ReceiveSlots {
         self.ready_at = here;
     }
 
-    /// Makes a slot ready: points the message at its buffers.
+    /// Prepares a slot: points its message at its buffers.
     fn prepare(&mut self, slot: usize, pool: &mut FramePool) {
         let [ordinary, behind] = self.slots[slot].buffers(pool);
         self.vectors[slot] = [vector(&mut self.virtio[slot].0), vector(ordinary), vector(behind)];
@@ -153,12 +156,12 @@ impl ReceiveSlots {
     }
 }
 
-/// Slots for frames to be sent.
+/// Buffers for the frames of one send call.
 pub(crate) struct SendSlots {
     virtio: [virtio::Header; BATCH],
     vectors: [[libc::iovec; 2]; BATCH],
     headers: [libc::mmsghdr; BATCH],
-    /// What asks for the time of sending, beside the last frame of a call.
+    /// Control message that requests the sending time; attached to the last frame of a call.
     ask: Option<Control>,
 }
 
@@ -175,7 +178,7 @@ impl SendSlots {
         })
     }
 
-    /// Prepares that the kernel says when the last frame of a call left ([`left_ns`]).
+    /// Enables reports of when the last frame of a call left ([`left_ns`]).
     pub(crate) fn ask_when_left(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
         super::socket::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &REPORT)?;
         let mut ask = Control([0; CONTROL_BYTES]);
@@ -183,7 +186,8 @@ impl SendSlots {
         let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
         header.msg_control = ask.0.as_mut_ptr().cast();
         header.msg_controllen = CONTROL_BYTES;
-        // SAFETY: the header's control pointer leads to a buffer with room for one message of an integer, which is aligned for it.
+        // SAFETY: the header's control pointer refers to a buffer with room for one message of an integer, and
+        // aligned for it.
         unsafe {
             let control = libc::CMSG_FIRSTHDR(&raw const header);
             (*control).cmsg_level = libc::SOL_SOCKET;
@@ -195,8 +199,8 @@ impl SendSlots {
         Ok(())
     }
 
-    /// Sends the first of `frames`, at most [`BATCH`], and asks when the last of them leaves, if that was prepared; how many went, at least one. The error is the first
-    /// frame's.
+    /// Sends the first of `frames`, at most [`BATCH`]. If `asks` is set and reports are enabled, requests the sending
+    /// time of the last one. Returns the number sent, at least one. An error concerns the first frame.
     pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, frames: &[Frame], asks: bool) -> io::Result<usize> {
         let count = frames.len().min(BATCH);
         for (slot, frame) in frames.iter().take(BATCH).enumerate() {
@@ -212,13 +216,14 @@ impl SendSlots {
             header.msg_controllen = length;
         }
         let headers = self.headers.as_mut_ptr();
-        // SAFETY: the first `count` headers point to vectors and a control message of `self`, and the vectors to headers of `self` and to `frames`, all
-        // borrowed during the call; sending only reads through the pointers.
+        // SAFETY: the first `count` headers point to vectors and a control message of `self`, and the vectors to
+        // headers of `self` and to `frames`, all borrowed during the call; sending only reads through the pointers.
         check(unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count_of(count), libc::MSG_DONTWAIT) })
     }
 }
 
-/// When the last frame of which that was asked left ([`SendSlots::ask_when_left`]), in nanoseconds since 1970, if the kernel has said it since this was last called.
+/// Returns the latest sending time, in nanoseconds since 1970, that the kernel reported since the last call
+/// ([`SendSlots::ask_when_left`]), if any.
 pub(crate) fn left_ns(socket: BorrowedFd<'_>) -> Option<u64> {
     let mut left = None;
     loop {
@@ -226,19 +231,21 @@ pub(crate) fn left_ns(socket: BorrowedFd<'_>) -> Option<u64> {
         let mut message = empty_message().msg_hdr;
         message.msg_control = control.0.as_mut_ptr().cast();
         message.msg_controllen = CONTROL_BYTES;
-        // SAFETY: the header points to a buffer that is borrowed during the call, with its length; there are no vectors and no address.
+        // SAFETY: the header points to a buffer that is borrowed during the call, with its length; there are no
+        // vectors and no address.
         let read =
             unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) };
         if read < 0 {
             return left;
         }
-        // The first of three; the others are of hardware.
+        // The first of the three times is the software timestamp; the others are hardware timestamps.
         let times: Option<[libc::timespec; 3]> = beside(&message, libc::SOL_SOCKET, libc::SCM_TIMESTAMPING);
         left = times.and_then(|times| since_1970_ns(times[0])).or(left);
     }
 }
 
-/// Reads one frame behind a virtio header from a descriptor that gives a frame per read, as TUN does.
+/// Reads one frame after its virtio header from a descriptor that returns a frame per read, as TUN does. Returns the
+/// number of bytes, header included.
 pub(crate) fn read_frame(
     file: BorrowedFd<'_>,
     header: &mut virtio::Header,
@@ -251,7 +258,7 @@ pub(crate) fn read_frame(
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-/// Writes one frame behind its virtio header.
+/// Writes one frame after its virtio header.
 pub(crate) fn write_frame(file: BorrowedFd<'_>, frame: &Frame) -> io::Result<()> {
     let header = virtio::Header::of(frame);
     let vectors = [constant_vector(&header.0), constant_vector(frame.bytes())];
@@ -260,7 +267,8 @@ pub(crate) fn write_frame(file: BorrowedFd<'_>, frame: &Frame) -> io::Result<()>
     usize::try_from(result).map(drop).map_err(|_| io::Error::last_os_error())
 }
 
-/// The control message of a kind that the kernel put beside a frame, if it is there and long enough for a `T`.
+/// Returns the control message of a kind that the kernel attached to a frame, if it exists and is long enough for a
+/// `T`.
 fn beside<T: Plain>(header: &libc::msghdr, level: i32, kind: i32) -> Option<T> {
     // SAFETY: the header's control pointer and length describe what recvmmsg just wrote.
     let mut at = unsafe { libc::CMSG_FIRSTHDR(header) };
@@ -286,7 +294,7 @@ unsafe impl Plain for libc::timespec {}
 // SAFETY: integers.
 unsafe impl Plain for [libc::timespec; 3] {}
 
-/// When the kernel says that a frame came, in nanoseconds since 1970.
+/// Returns the arrival time that the kernel reported for a frame, in nanoseconds since 1970.
 #[cold]
 fn came_ns(header: &libc::msghdr) -> Option<u64> {
     since_1970_ns(beside(header, libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS)?)
@@ -297,7 +305,7 @@ fn since_1970_ns(time: libc::timespec) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?)
 }
 
-/// The VLAN tag that the kernel took out of the frame.
+/// Returns the VLAN tag that the kernel stripped from the frame.
 fn vlan_of(data: libc::tpacket_auxdata) -> Option<(u16, u16)> {
     const ETHERTYPE_VLAN: u16 = 0x8100;
     let has = |flag| data.tp_status & flag != 0;
@@ -309,7 +317,7 @@ pub(super) fn vector(bytes: &mut [u8]) -> libc::iovec {
     libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() }
 }
 
-/// A vector for sending: the kernel only reads through it, though its type says otherwise.
+/// Returns a vector for sending: the kernel only reads through it, although its type allows writing.
 pub(super) fn constant_vector(bytes: &[u8]) -> libc::iovec {
     libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
 }
@@ -323,7 +331,7 @@ pub(super) fn empty_message() -> libc::mmsghdr {
     unsafe { std::mem::zeroed() }
 }
 
-/// A number of messages, at most [`BATCH`], as the kernel takes it.
+/// Converts a number of messages, at most [`BATCH`], to the kernel's type.
 pub(super) fn count_of(count: usize) -> libc::c_uint {
     libc::c_uint::try_from(count).unwrap_or(0)
 }
@@ -334,7 +342,7 @@ mod tests {
     use std::os::fd::AsFd as _;
     use std::os::unix::net::UnixDatagram;
 
-    /// Receives what there is; the frames' bytes.
+    /// Receives the waiting frames and returns their bytes.
     fn receive(slots: &mut ReceiveSlots, socket: &UnixDatagram, pool: &mut FramePool) -> Vec<Vec<u8>> {
         let count = slots.receive(socket.as_fd(), pool, BATCH).unwrap_or(0);
         let frames = (0..count).map(|slot| slots.take(slot).frame.expect("a whole frame"));
@@ -347,7 +355,7 @@ mod tests {
         let (mut slots, mut pool) = (ReceiveSlots::new(), FramePool::default());
         let mut mark = 0;
         for (round, count) in [1, 3, 0, 2, 8, 0, 1, 8, 8, 3].into_iter().enumerate() {
-            // From an ordinary frame's length to a super-frame's.
+            // Lengths from an ordinary frame's to a super-frame's.
             let lengths = (0..count).map(|at| if at % 3 == 2 { 40_000 } else { 60 + at });
             let sent: Vec<Vec<u8>> = lengths
                 .map(|length| {
@@ -360,7 +368,7 @@ mod tests {
             }
             assert_eq!(receive(&mut slots, &receiver, &mut pool), sent, "round {round}");
             if round % 2 == 1 {
-                // To another address.
+                // Moves the slots to another address.
                 let mut elsewhere = ReceiveSlots::new();
                 std::mem::swap(&mut *slots, &mut *elsewhere);
                 slots = elsewhere;

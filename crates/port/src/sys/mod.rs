@@ -1,5 +1,5 @@
-//! The system calls that kernel ports need and no safe crate offers: the only `unsafe` code of the crate, in small
-//! functions that own or borrow every pointer they hand to the kernel.
+//! System calls that kernel ports need and no safe crate offers. All `unsafe` code of the crate is here, in small
+//! functions that own or borrow every pointer they pass to the kernel.
 pub(crate) mod bpf;
 pub(crate) mod datagrams;
 pub(crate) mod ioctl;
@@ -14,9 +14,9 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 /// Plain data of fixed layout that the kernel may read or fill in.
 ///
 /// # Safety
-/// Every pattern of bytes is a value of the type, and it holds no pointer that outlives the call.
+/// Every pattern of bytes must be a value of the type, and the type must hold no pointer that outlives the call.
 pub(crate) unsafe trait Plain: Copy {
-    /// All bytes zero.
+    /// Returns a value of zero bytes.
     fn zeroed() -> Self {
         // SAFETY: the trait promises that every pattern of bytes is a value.
         unsafe { std::mem::zeroed() }
@@ -28,20 +28,20 @@ unsafe impl Plain for i32 {}
 // SAFETY: an integer.
 unsafe impl Plain for u32 {}
 
-/// Turns what a system call gave back into a result.
+/// Converts the return value of a system call to a result.
 pub(crate) fn check(result: libc::c_int) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-/// Takes a descriptor that a system call just made.
+/// Takes ownership of a descriptor that a system call just created.
 pub(crate) fn owned(result: libc::c_int) -> io::Result<OwnedFd> {
     check(result)?;
-    // SAFETY: the call succeeded, so the descriptor is open, and nobody else has seen it.
+    // SAFETY: the call succeeded, so the descriptor is open, and no other code has seen it.
     Ok(unsafe { OwnedFd::from_raw_fd(result) })
 }
 
-/// Tries until it succeeds, or fails with another error than `EBUSY`, for at most a second: the kernel lets go of a device in
-/// its own time after a close, and a process that is just being started holds copies of all descriptors for a moment.
+/// Retries an operation while it fails with `EBUSY`, for at most a second. The kernel releases a device some time
+/// after a close, and a process that is being started briefly holds copies of all descriptors.
 pub(crate) fn while_busy<T>(operation: impl Fn() -> io::Result<T>) -> io::Result<T> {
     for _ in 0..BUSY_RETRIES {
         match operation() {
@@ -66,12 +66,12 @@ pub(crate) fn enter_network_namespace(file: BorrowedFd<'_>) -> io::Result<()> {
     check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
 }
 
-/// The error number of a system call's error.
+/// Returns the error number of a system call's error; 0 if it has none.
 pub(crate) fn errno(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(0)
 }
 
-/// `size_of::<T>()` as the kernel takes lengths.
+/// Returns `size_of::<T>()` as the kernel's length type.
 pub(crate) fn length_of<T>() -> libc::socklen_t {
     libc::socklen_t::try_from(size_of::<T>()).unwrap_or(libc::socklen_t::MAX)
 }

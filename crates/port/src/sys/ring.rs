@@ -1,4 +1,5 @@
-//! Memory shared with the kernel: the frames of an AF_XDP socket and the rings that pass them back and forth.
+//! Memory shared with the kernel: the frames of an AF_XDP socket and the rings that pass their addresses back and
+//! forth.
 use super::{Plain, socket};
 use std::io;
 use std::marker::PhantomData;
@@ -18,13 +19,13 @@ unsafe impl Plain for libc::xdp_desc {}
 // SAFETY: an integer.
 unsafe impl Plain for u64 {}
 
-/// A mapping of memory, unmapped when dropped.
+/// A memory mapping, unmapped when dropped.
 struct Mapping {
     start: NonNull<u8>,
     length: usize,
 }
 
-// SAFETY: memory may be used from any thread; who uses it is governed by the owners below, which are not shared.
+// SAFETY: memory may be used from any thread; access is governed by the owners below, which are not shared.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
@@ -38,7 +39,7 @@ impl Mapping {
         }
     }
 
-    /// The address of a `T` at `offset` that `count` of them fit behind.
+    /// Returns the address of `count` values of `T` at `offset` in bytes.
     fn at<T>(&self, offset: u64, count: usize) -> io::Result<NonNull<T>> {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         let end = count.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(offset));
@@ -52,24 +53,24 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and its owner, which lent all pointers into it, is going away.
+        // SAFETY: this value owns the mapping, and the owner that lent all pointers into it is being dropped.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
     }
 }
 
-/// The frames of a socket, in chunks of one size.
+/// Frame memory of a socket, in chunks of one size.
 pub(crate) struct FrameMemory {
     mapping: Mapping,
 }
 
 impl FrameMemory {
-    /// Memory of `bytes`, a multiple of the page size.
+    /// Allocates `bytes` of memory, a multiple of the page size.
     pub(crate) fn new(bytes: usize) -> io::Result<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
         Ok(FrameMemory { mapping: Mapping::new(bytes, flags, -1, 0)? })
     }
 
-    /// Hands the memory to a socket, in chunks of `chunk` bytes.
+    /// Registers the memory with a socket, in chunks of `chunk` bytes.
     pub(crate) fn register(&self, socket: BorrowedFd<'_>, chunk: u32) -> io::Result<()> {
         let mut request = libc::xdp_umem_reg::zeroed();
         request.addr = self.mapping.start.as_ptr() as u64;
@@ -78,16 +79,17 @@ impl FrameMemory {
         socket::set(socket, libc::SOL_XDP, libc::XDP_UMEM_REG, &request)
     }
 
-    /// The bytes at an address that the kernel gave back or that is free; `None` if they are not inside.
+    /// Returns the bytes at an address that the kernel returned or that is free; `None` if they are outside the
+    /// memory.
     pub(crate) fn bytes(&mut self, address: u64, length: usize) -> Option<&mut [u8]> {
         let start = self.mapping.at::<u8>(address, length).ok()?;
-        // SAFETY: inside the mapping, and borrowed through `self`. The kernel writes to frames in the fill ring and reads
-        // from those in the transmit ring only; a frame whose address the caller has is in neither.
+        // SAFETY: inside the mapping, and borrowed through `self`. The kernel writes to frames in the fill ring and
+        // reads from those in the transmit ring only; a frame whose address the caller has is in neither.
         Some(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), length) })
     }
 }
 
-/// One of a socket's four rings.
+/// Ring shared with the kernel, one of a socket's four.
 pub(crate) struct Ring<T> {
     _mapping: Mapping,
     producer: NonNull<AtomicU32>,
@@ -97,10 +99,10 @@ pub(crate) struct Ring<T> {
     _entries: PhantomData<T>,
 }
 
-// SAFETY: the pointers are into the mapping, which goes along.
+// SAFETY: the pointers refer to the mapping, which moves with the ring.
 unsafe impl<T: Send> Send for Ring<T> {}
 
-/// Which ring: the socket option that sizes it, and where it is mapped.
+/// Kind of ring: selects the socket option for its size and the offset of its mapping.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     Receive,
@@ -110,7 +112,7 @@ pub(crate) enum Kind {
 }
 
 impl<T: Plain> Ring<T> {
-    /// Makes a ring of `size` entries, a power of two.
+    /// Creates a ring of `size` entries, a power of two.
     pub(crate) fn new(socket: BorrowedFd<'_>, kind: Kind, size: u32) -> io::Result<Self> {
         let (option, page) = match kind {
             Kind::Receive => (libc::XDP_RX_RING, libc::XDP_PGOFF_RX_RING),
@@ -145,7 +147,8 @@ impl<T: Plain> Ring<T> {
     }
 
     fn counter(&self, at: NonNull<AtomicU32>) -> &AtomicU32 {
-        // SAFETY: `at` is one of the ring's two counters, checked to be in the mapping; the kernel, too, uses it atomically.
+        // SAFETY: `at` is one of the ring's two counters, checked to be in the mapping; the kernel uses it atomically
+        // too.
         unsafe { at.as_ref() }
     }
 
@@ -158,7 +161,7 @@ impl<T: Plain> Ring<T> {
 /// A ring that weir writes and the kernel reads.
 pub(crate) struct Producer<T> {
     ring: Ring<T>,
-    /// Entries written so far, published or not.
+    /// Number of entries written so far, published or not.
     written: u32,
 }
 
@@ -167,34 +170,34 @@ impl<T: Plain> Producer<T> {
         Producer { ring, written: 0 }
     }
 
-    /// Entries the kernel has taken.
+    /// Returns the number of entries that the kernel has taken.
     pub(crate) fn taken(&self) -> u32 {
         self.ring.counter(self.ring.consumer).load(Ordering::Acquire)
     }
 
-    /// Entries that the kernel has yet to take.
+    /// Returns the number of entries that the kernel has not taken yet.
     pub(crate) fn waiting(&self) -> u32 {
         self.written.wrapping_sub(self.taken())
     }
 
-    /// Entries there is room for.
+    /// Returns the number of free entries.
     pub(crate) fn free(&self) -> u32 {
         self.ring.size.saturating_sub(self.waiting())
     }
 
-    /// Writes an entry; the caller has asked whether one is free.
+    /// Writes an entry; the caller has checked that one is free.
     pub(crate) fn push(&mut self, entry: T) {
         // SAFETY: inside the ring; the kernel does not read it before it is published.
         unsafe { self.ring.entry(self.written).write(entry) };
         self.written = self.written.wrapping_add(1);
     }
 
-    /// Shows the kernel what was written.
+    /// Makes the written entries visible to the kernel.
     pub(crate) fn publish(&mut self) {
         self.ring.counter(self.ring.producer).store(self.written, Ordering::Release);
     }
 
-    /// The entry that the kernel took last.
+    /// Returns the entry that the kernel took last.
     pub(crate) fn last_taken(&self) -> T {
         // SAFETY: inside the ring, plain data whatever is there, and the kernel only reads it.
         unsafe { self.ring.entry(self.taken().wrapping_sub(1)).read() }
@@ -204,11 +207,12 @@ impl<T: Plain> Producer<T> {
 /// A ring that the kernel writes and weir reads.
 pub(crate) struct Consumer<T> {
     ring: Ring<T>,
-    /// Entries read so far, released or not.
+    /// Number of entries read so far, released or not.
     read: u32,
-    /// Entries that were there when last looked: the kernel's counter is looked at once for a batch, not for each.
+    /// Number of entries available at the last load of the kernel's counter, which is loaded once per batch, not per
+    /// entry.
     seen: u32,
-    /// Entries that were read or looked at ahead of that.
+    /// Number of entries read or looked at ahead of reading.
     looked_at: u32,
 }
 
@@ -217,7 +221,7 @@ impl<T: Plain> Consumer<T> {
         Consumer { ring, read: 0, seen: 0, looked_at: 0 }
     }
 
-    /// Whether there is an entry to be read.
+    /// Returns true if there is an entry to read.
     pub(crate) fn has_entry(&self) -> bool {
         self.ring.counter(self.ring.producer).load(Ordering::Acquire) != self.read
     }
@@ -236,25 +240,25 @@ impl<T: Plain> Consumer<T> {
         Some(entry)
     }
 
-    /// The next entry that has been neither read nor looked at, of the `most` that are to be read next and were there when last
-    /// looked. Memory is asked for the entries behind those.
+    /// Returns the next entry that was neither read nor looked at, among the next `most` entries known to be
+    /// available. Prefetches the ring's memory after them.
     pub(crate) fn look_ahead(&mut self, most: u32) -> Option<T> {
         let known = self.seen.wrapping_sub(self.read);
         let ahead = self.looked_at.wrapping_sub(self.read);
-        // What was read without a look: the distance is below nothing.
+        // Entries were read without being looked at: the difference wrapped below zero.
         let ahead = if ahead > known { 0 } else { ahead };
         if ahead >= known.min(most) {
             return None;
         }
         self.looked_at = self.read.wrapping_add(ahead + 1);
-        // SAFETY: no entries, at an address inside the ring: what is there may be the kernel's.
+        // SAFETY: a slice of no entries, at an address inside the ring; the kernel may own the memory there.
         let behind = unsafe { std::slice::from_raw_parts(self.ring.entry(self.looked_at.wrapping_add(most)), 0) };
         prefetch(behind, 0);
         // SAFETY: inside the ring, plain data; the kernel does not write it before it is released.
         Some(unsafe { self.ring.entry(self.looked_at.wrapping_sub(1)).read() })
     }
 
-    /// Gives the room of what was read back to the kernel.
+    /// Releases the entries read so far to the kernel.
     pub(crate) fn release(&mut self) {
         self.ring.counter(self.ring.consumer).store(self.read, Ordering::Release);
     }

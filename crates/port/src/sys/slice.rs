@@ -1,13 +1,13 @@
-//! How long a thread runs at once.
+//! Sets how long a thread runs at a time.
 use super::check;
 use std::io;
 use std::time::Duration;
 
-/// `SCHED_FLAG_KEEP_POLICY`: whoever has the thread run by another policy knows better.
+/// `SCHED_FLAG_KEEP_POLICY`: keeps a scheduling policy that was set from outside.
 const KEEP_POLICY: u64 = 0x08;
 
-/// Has the calling thread run for so long at once at most. Who asks for less is let in sooner when it wakes up, also where others keep all processors busy (Linux 6.12 and later;
-/// before, it makes no difference).
+/// Requests that the scheduler runs the calling thread for at most `slice` at a time. A thread with a shorter slice
+/// runs sooner after it wakes up, even if all processors are busy (Linux 6.12 and later; no effect before).
 ///
 /// # Errors
 /// The kernel does not know the call.
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn a_thread_may_ask_for_less() {
-        // On a thread of its own: the others of this process keep theirs.
+        // A separate thread: the other threads of this process keep their slices.
         std::thread::spawn(|| ask_for_slices_of(Duration::from_micros(100)).unwrap()).join().unwrap();
     }
 }

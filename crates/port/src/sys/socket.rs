@@ -1,4 +1,4 @@
-//! Sockets and their options.
+//! Opens sockets, sets their options and binds them.
 use super::{Plain, check, length_of, owned};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
@@ -21,7 +21,7 @@ pub(crate) fn open(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd>
     owned(unsafe { libc::socket(domain, kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, protocol) })
 }
 
-/// setsockopt(2).
+/// Sets a socket option: setsockopt(2).
 pub(crate) fn set<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32, value: &T) -> io::Result<()> {
     let value: *const T = value;
     // SAFETY: `value` is readable for the length given.
@@ -29,7 +29,7 @@ pub(crate) fn set<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32, val
     Ok(())
 }
 
-/// getsockopt(2). What an older kernel does not know of `T` stays zero.
+/// Reads a socket option: getsockopt(2). Fields of `T` that an older kernel does not know stay zero.
 pub(crate) fn get<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32) -> io::Result<T> {
     let mut value = T::zeroed();
     let mut length = length_of::<T>();
@@ -38,7 +38,7 @@ pub(crate) fn get<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32) -> 
     Ok(value)
 }
 
-/// bind(2).
+/// Binds a socket to an address: bind(2).
 pub(crate) fn bind<T: Plain>(socket: BorrowedFd<'_>, address: &T) -> io::Result<()> {
     let address: *const T = address;
     // SAFETY: `address` is readable for the length given.
@@ -46,7 +46,7 @@ pub(crate) fn bind<T: Plain>(socket: BorrowedFd<'_>, address: &T) -> io::Result<
     Ok(())
 }
 
-/// The error a socket holds, which is forgotten by reading it.
+/// Returns the error pending on a socket; reading clears it.
 pub(crate) fn pending_error(socket: BorrowedFd<'_>) -> io::Result<()> {
     match get::<i32>(socket, libc::SOL_SOCKET, libc::SO_ERROR)? {
         0 => Ok(()),
@@ -54,7 +54,7 @@ pub(crate) fn pending_error(socket: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// Asks an AF_XDP socket to send what is in its transmit ring.
+/// Makes an AF_XDP socket send the frames in its transmit ring.
 pub(crate) fn kick(socket: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: no data and no address are given, so no pointer is read.
     let result =
@@ -62,7 +62,8 @@ pub(crate) fn kick(socket: BorrowedFd<'_>) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// One descriptor that is readable when one of `sockets` is, or when `watch`, none of them, holds an error.
+/// Creates a descriptor that is readable when one of `sockets` is readable, or when `watch`, which is not one of
+/// them, holds an error.
 pub(crate) fn any_of<'a>(
     sockets: impl Iterator<Item = BorrowedFd<'a>>,
     watch: Option<BorrowedFd<'a>>,
@@ -70,7 +71,7 @@ pub(crate) fn any_of<'a>(
     // SAFETY: epoll_create1(2) takes an integer.
     let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
     let readable = sockets.map(|socket| (socket, libc::EPOLLIN.cast_unsigned()));
-    // Errors are told whatever is asked for.
+    // Errors are reported for any event mask.
     for (socket, events) in readable.chain(watch.map(|watch| (watch, 0))) {
         let mut event = libc::epoll_event { events, u64: 0 };
         // SAFETY: `event` is readable during the call.

@@ -1,6 +1,7 @@
-//! Sockets that tunnel ports share: several tunnels of one kind arrive at one UDP port, or as one IP protocol.
+//! Sockets shared by tunnel ports: several tunnels of one kind use one UDP port or one IP protocol.
 //!
-//! Each port reads from the socket; what is for another port waits for that one in a bounded list, and wakes its thread.
+//! Each port reads from the socket. A frame for another port waits in that port's bounded list, and the reader wakes
+//! that port's thread.
 use super::header::{Encapsulation, Header};
 use crate::event::EventFd;
 use crate::sys::datagrams::{Datagram, ReceiveDatagrams, name};
@@ -14,52 +15,52 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use weir_packet::{Frame, FramePool, Tunnel};
 use weir_units::Instant;
 
-/// Frames that wait for a port at most; those beyond are dropped and counted.
+/// Maximum number of frames waiting for a port; further frames are dropped and counted.
 const WAITING_MAX: usize = 512;
-/// Bytes the kernel may hold for weir before it drops datagrams.
+/// Receive buffer of the socket in bytes, before the kernel drops datagrams.
 const RECEIVE_BUFFER: i32 = 8 << 20;
 
-/// Where tunnels of one kind arrive.
+/// Local address of tunnels of one kind, with the settings of their socket.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) encapsulation: Encapsulation,
-    /// The address they are sent to; unspecified for any of the machine's.
+    /// Local IPv4 address; unspecified for any address of the machine.
     pub(super) local: Ipv4Addr,
-    /// The UDP port; 0 without.
+    /// UDP port; 0 for GRE.
     pub(super) port: u16,
-    /// Settings of the socket that sending depends on.
+    /// Socket settings for sending.
     pub(super) sending: Sending,
 }
 
-/// How datagrams are sent.
+/// Socket settings for sending datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Sending {
-    /// Whether routers may not fragment them.
+    /// True if routers may not fragment the datagrams.
     pub(super) whole: bool,
-    /// Whether they carry a checksum.
+    /// True if the datagrams carry a UDP checksum.
     pub(super) checksum: bool,
-    /// Their time to live.
+    /// Time to live of the datagrams.
     pub(super) ttl: u8,
 }
 
-/// Which packets a port takes.
+/// Selector of the packets that a port receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Wanted {
-    /// From this address only.
+    /// Required sender; `None` accepts any sender.
     pub(super) remote: Option<Ipv4Addr>,
     pub(super) key: WantedKey,
 }
 
-/// Which keys a port takes.
+/// Selector of tunnel keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum WantedKey {
-    /// Whatever it is.
+    /// Any key, or none.
     Any,
-    /// This one, or none.
+    /// Exactly this key, or exactly no key.
     Exactly(Option<u32>),
 }
 
-/// A shared socket.
+/// A socket shared by the ports of one place.
 pub(super) struct Endpoint {
     pub(super) socket: OwnedFd,
     encapsulation: Encapsulation,
@@ -69,11 +70,11 @@ pub(super) struct Endpoint {
 struct State {
     receiving: Box<ReceiveDatagrams>,
     members: HashMap<Wanted, Member>,
-    /// When the socket had nothing: it is not asked again by other ports in the same round.
+    /// Time at which the socket was found empty; other ports do not read it again in that round.
     empty_at: Option<Instant>,
 }
 
-/// A port's part.
+/// State of one port at an endpoint.
 struct Member {
     waiting: VecDeque<Frame>,
     wake: Arc<EventFd>,
@@ -81,24 +82,24 @@ struct Member {
     missed: u64,
 }
 
-/// What one call of [`Endpoint::receive`] found beside frames.
+/// Counts of one call of [`Endpoint::receive`], besides the frames.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Found {
-    /// Datagrams that are damaged, or for no port.
+    /// Datagrams that are damaged or match no port.
     pub(super) errors: u64,
 }
 
-/// The endpoints there are, by network namespace and place.
+/// Open endpoints by network namespace (inode number) and place.
 type Registry = Mutex<HashMap<(u64, Place), Weak<Endpoint>>>;
 static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::default);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing is left half done between statements that could panic.
+    // The state is consistent after each statement that could panic, so a poisoned lock is safe to use.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Endpoint {
-    /// The endpoint at a place, opened if no port has it yet in the calling thread's network namespace.
+    /// Returns the endpoint at a place; opens it if no port uses it yet in the calling thread's network namespace.
     pub(super) fn at(place: &Place) -> io::Result<Arc<Endpoint>> {
         let namespace = std::fs::metadata("/proc/thread-self/ns/net")?.st_ino();
         let mut registry = lock(&REGISTRY);
@@ -116,7 +117,7 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// Adds a port; whether no other one wants the same packets.
+    /// Adds a port. Returns false if another port has the same selector.
     pub(super) fn join(&self, wanted: Wanted, any_packet_type: bool, wake: Arc<EventFd>) -> bool {
         let mut state = lock(&self.state);
         if state.members.contains_key(&wanted) {
@@ -126,22 +127,22 @@ impl Endpoint {
         true
     }
 
-    /// Removes a port.
+    /// Removes a port and drops its waiting frames.
     pub(super) fn leave(&self, wanted: Wanted) {
         lock(&self.state).members.remove(&wanted);
     }
 
-    /// Whether frames wait for a port.
+    /// Returns true if frames wait for a port.
     pub(super) fn has_waiting(&self, wanted: Wanted) -> bool {
         lock(&self.state).members.get(&wanted).is_some_and(|member| !member.waiting.is_empty())
     }
 
-    /// Frames for a port that were dropped since too many waited.
+    /// Returns the number of frames for a port that were dropped because too many waited.
     pub(super) fn missed(&self, wanted: Wanted) -> u64 {
         lock(&self.state).members.get(&wanted).map_or(0, |member| member.missed)
     }
 
-    /// Appends at most `max` frames for a port to `batch`.
+    /// Appends at most `max` frames for the port `wanted` to `batch`. Frames read for other ports are queued there.
     pub(super) fn receive(
         &self,
         wanted: Wanted,
@@ -171,13 +172,13 @@ impl Endpoint {
                     self.sort(&mut state, wanted, datagram, pool, batch, &mut found);
                 }
             }
-            // Nothing there, or an error that a peer's message caused: the next call goes on.
+            // Either no datagram waits, or an error caused by a peer's message was read: the next round reads on.
             Err(_) => state.empty_at = Some(now),
         }
         found
     }
 
-    /// Gives a datagram to the port that wants it.
+    /// Delivers a datagram: to `batch` if it is for the reading port, else to the list of its port.
     fn sort(
         &self,
         state: &mut State,
@@ -205,7 +206,7 @@ impl Endpoint {
         member.waiting.push_back(frame);
     }
 
-    /// Takes the outer headers off and finds the port.
+    /// Removes the outer headers and finds the port. Returns `None` if the datagram is damaged or matches no port.
     fn unpack(&self, state: &State, datagram: Datagram, pool: &mut FramePool) -> Option<(Frame, Wanted)> {
         let Datagram { mut frame, source, destination } = datagram;
         let outer =
@@ -236,7 +237,7 @@ impl Endpoint {
 }
 
 impl State {
-    /// The port that takes a packet: the one that says most of it; the sender counts before the key.
+    /// Returns the port with the most specific selector for a packet; the sender takes precedence over the key.
     fn taker(&self, source: Ipv4Addr, header: &Header) -> Option<(Wanted, &Member)> {
         let key = WantedKey::Exactly(header.key);
         let ways = [(Some(source), key), (Some(source), WantedKey::Any), (None, key), (None, WantedKey::Any)];
@@ -247,7 +248,7 @@ impl State {
     }
 }
 
-/// The length of a packet's IPv4 header, and where it goes. The kernel has checked it.
+/// Returns the length in bytes and the destination of a packet's IPv4 header, which the kernel has checked.
 fn ipv4_header(packet: &[u8]) -> Option<(usize, Option<Ipv4Addr>)> {
     let header: &[u8; 20] = packet.first_chunk()?;
     let destination = Ipv4Addr::new(header[16], header[17], header[18], header[19]);

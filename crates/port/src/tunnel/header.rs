@@ -1,11 +1,11 @@
-//! The headers that tunnels put in front of packets: VXLAN (RFC 7348), VXLAN-GPE (draft-ietf-nvo3-vxlan-gpe-13), GRE (RFC 2784,
-//! RFC 2890).
+//! Encodes and decodes tunnel headers: VXLAN (RFC 7348), VXLAN-GPE (draft-ietf-nvo3-vxlan-gpe-13), GRE (RFC 2784, RFC
+//! 2890).
 use crate::sys::datagrams::HEADER_MAX;
 use weir_packet::PacketType;
 use weir_packet::checksum::internet;
 use weir_packet::field::eth_type;
 
-/// A tunnel's encapsulation.
+/// Encapsulation of a tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Encapsulation {
     /// Ethernet frames in UDP.
@@ -16,26 +16,27 @@ pub(super) enum Encapsulation {
     Gre,
 }
 
-/// What a header says.
+/// Contents of a tunnel header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
-    /// VXLAN network identifier or GRE key; GRE may have none.
+    /// VXLAN network identifier or GRE key; `None` for GRE without a key.
     pub(super) key: Option<u32>,
-    /// What follows.
+    /// Type of the packet that follows.
     pub(super) packet_type: PacketType,
-    /// Bytes of the header.
+    /// Length of the header in bytes.
     pub(super) bytes: usize,
 }
 
 const VXLAN_BYTES: usize = 8;
-/// The VXLAN network identifier is there.
+/// VXLAN flag: the network identifier is valid.
 const VNI: u8 = 0x08;
-/// VXLAN-GPE: the next protocol is there.
+/// VXLAN-GPE flag: the next protocol is valid.
 const NEXT: u8 = 0x04;
-/// VXLAN-GPE: version, of which 0 is known, and the bit of packets for the tunnel's ends alone.
+/// VXLAN-GPE bits that must be zero: the version, of which only 0 is known, and the flag of packets for the tunnel's
+/// ends.
 const NOT_DATA: u8 = 0x31;
 
-/// VXLAN-GPE's next protocols.
+/// Next protocol numbers of VXLAN-GPE.
 const NEXT_PROTOCOLS: [(u8, PacketType); 5] = [
     (1, PacketType::of_eth_type(eth_type::IPV4)),
     (2, PacketType::of_eth_type(eth_type::IPV6)),
@@ -44,16 +45,16 @@ const NEXT_PROTOCOLS: [(u8, PacketType); 5] = [
     (5, PacketType::of_eth_type(eth_type::MPLS)),
 ];
 
-/// GRE's flags in its first byte: checksum, key, sequence number.
+/// GRE flags in the first byte: checksum, key, sequence number.
 const CHECKSUM: u8 = 0x80;
 const KEY: u8 = 0x20;
 const SEQUENCE: u8 = 0x10;
-/// The EtherType of an Ethernet frame in GRE (transparent Ethernet bridging).
+/// EtherType of an Ethernet frame in GRE (transparent Ethernet bridging).
 const TEB: u16 = 0x6558;
 
 impl Encapsulation {
-    /// Reads the header in front of a packet. `None` if it is cut short, damaged, or says what weir cannot do: a receiver drops
-    /// those.
+    /// Parses the header in front of a packet. Returns `None` if the header is truncated, damaged, or uses features
+    /// that weir does not support; the receiver drops such packets.
     pub(super) fn read(self, packet: &[u8]) -> Option<Header> {
         match self {
             Encapsulation::Vxlan => {
@@ -70,8 +71,9 @@ impl Encapsulation {
         }
     }
 
-    /// Writes the header in front of a packet of `packet_type`, whose `payload` a checksum is to cover if it is given; its
-    /// length. `None` if the tunnel does not carry such packets.
+    /// Writes the header in front of a packet of `packet_type` and returns its length in bytes. If `payload` is
+    /// given, a GRE header carries a checksum that covers it. Returns `None` if the tunnel does not carry such
+    /// packets.
     pub(super) fn write(
         self,
         header: &mut [u8; HEADER_MAX],
@@ -90,12 +92,13 @@ impl Encapsulation {
         Some(VXLAN_BYTES)
     }
 
-    /// Bits of a key.
+    /// Returns the number of bits of a key.
     pub(super) const fn key_bits(self) -> u32 {
         if matches!(self, Encapsulation::Gre) { 32 } else { 24 }
     }
 
-    /// Bytes in front of a packet at most, outer IPv4 header included: what a link's MTU must have room for.
+    /// Returns the maximum overhead per packet in bytes, including the outer IPv4 header: the link's MTU must have
+    /// room for it.
     pub(super) const fn overhead(self) -> u32 {
         match self {
             Encapsulation::Vxlan | Encapsulation::VxlanGpe => 20 + 8 + 8,
@@ -110,7 +113,8 @@ fn vxlan([a, b, c]: [u8; 3], packet_type: PacketType) -> Header {
 
 fn read_gre(packet: &[u8]) -> Option<Header> {
     let [flags, version, high, low] = *packet.first_chunk()?;
-    // Routing and the bits behind it are RFC 1701's: whoever does not know them drops the packet (RFC 2784, 2.3).
+    // The routing flag and the bits after it are RFC 1701's: a receiver that does not know them drops the packet (RFC
+    // 2784, 2.3).
     if flags & !(CHECKSUM | KEY | SEQUENCE) != 0 || version != 0 {
         return None;
     }

@@ -1,24 +1,27 @@
-//! Tunnels over IPv4, through the host's own stack:
+//! Tunnel ports over IPv4, through the host's own network stack.
 //!
 //! * `vxlan:NAME,remote=ADDRESS`: Ethernet frames in UDP (RFC 7348);
-//! * `vxlan-gpe:NAME,remote=ADDRESS`: also packets without Ethernet header: IPv4, IPv6, MPLS, network service headers;
-//! * `gre:NAME,remote=ADDRESS`: Ethernet frames in GRE (RFC 2784, RFC 2890), with `packet_type=ptap` also other packets.
+//! * `vxlan-gpe:NAME,remote=ADDRESS`: also packets without Ethernet header: IPv4, IPv6, MPLS, network service
+//!   headers;
+//! * `gre:NAME,remote=ADDRESS`: Ethernet frames in GRE (RFC 2784, RFC 2890), with `packet_type=ptap` also other
+//!   packets.
 //!
 //! | option | what | default |
 //! |---|---|---|
-//! | `remote` | the other end's address, or `flow`: whatever `tun_dst` of a packet says; from anywhere | required |
-//! | `local` | the address tunnels arrive at and leave from | any of the machine's |
-//! | `key` | network identifier (24 bits) or GRE key (32 bits), or `flow`: whatever `tun_id` of a packet says; any | 0; GRE: none |
+//! | `remote` | address of the other end, or `flow`: sends to each packet's `tun_dst`, receives from any | required |
+//! | `local` | local address, for sending and receiving | any of the machine's |
+//! | `key` | network identifier (24 bits) or GRE key (32 bits), or `flow`: sends `tun_id`, receives any | 0; GRE: none |
 //! | `port` | UDP port, at both ends | 4789; GPE: 4790 |
 //! | `packet_type` | `legacy_l2`: Ethernet frames only; `ptap`: any packet | `legacy_l2`; GPE: `ptap` |
-//! | `df` | whether routers may not fragment what is sent | on |
-//! | `csum` | whether what is sent carries a UDP or GRE checksum | off |
-//! | `ttl` | of what is sent | 64 |
+//! | `df` | whether routers may not fragment sent datagrams | on |
+//! | `csum` | whether sent datagrams carry a UDP or GRE checksum | off |
+//! | `ttl` | time to live of sent datagrams | 64 |
 //!
-//! A received packet's `tun_id`, `tun_src` and `tun_dst` tell of its tunnel. What is damaged, of an unknown kind, from an unknown
-//! sender or of a key that no port has counts as a receive error, of one of the ports that share the socket. The outer checksum is
-//! checked where there is one. Super-frames are cut before they go into the tunnel, to the segment size that the sender asked for:
-//! hosts behind a tunnel need an MTU that leaves room for it (`mtu` of the port).
+//! `tun_id`, `tun_src` and `tun_dst` of a received packet describe its tunnel. A datagram that is damaged, of an
+//! unknown kind, from an unknown sender or with a key of no port counts as a receive error of one of the ports that
+//! share the socket. The outer checksum is verified if there is one. Super-frames are cut before they enter the
+//! tunnel, to the segment size that the sender requested: hosts behind a tunnel need an MTU that leaves room for the
+//! tunnel's headers (`mtu` of the port).
 mod endpoint;
 mod header;
 
@@ -38,17 +41,17 @@ use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
 const OPTIONS: [&str; 8] = ["remote", "local", "key", "port", "packet_type", "df", "csum", "ttl"];
-/// UDP ports of the IANA.
+/// UDP ports assigned by IANA.
 const VXLAN_PORT: u16 = 4789;
 const VXLAN_GPE_PORT: u16 = 4790;
-/// Taken for a route's MTU when there is no route yet.
+/// Assumed MTU in bytes while there is no route.
 const ETHERNET_MTU: u32 = 1500;
-/// An Ethernet header in the tunnel.
+/// Length in bytes of an Ethernet header inside the tunnel.
 const INNER_HEADER: u32 = 14;
-/// How often in a row a full queue is tried again before the rest of the batch is dropped.
+/// Maximum number of consecutive retries on a full queue before the rest of the batch is dropped.
 const RETRIES_MAX: u32 = 3;
 
-/// A kind of tunnel.
+/// Kind of a tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the module's page says it")]
 pub enum TunnelKind {
@@ -57,7 +60,7 @@ pub enum TunnelKind {
     Gre,
 }
 
-/// A port to the other end of a tunnel.
+/// A port that sends to and receives from the other end of a tunnel.
 pub struct TunnelPort {
     info: PortInfo,
     encapsulation: Encapsulation,
@@ -66,7 +69,7 @@ pub struct TunnelPort {
     udp_port: u16,
     checksum: bool,
     any_packet_type: bool,
-    /// Readable when the socket is, or when another port read something for this one.
+    /// Descriptor that is readable when the socket is, or when another port read a frame for this one.
     ready: OwnedFd,
     sending: Box<SendDatagrams>,
     headings: Vec<Heading>,
@@ -78,7 +81,7 @@ impl TunnelPort {
     /// Opens a tunnel in the calling thread's network namespace.
     ///
     /// # Errors
-    /// The options are wrong, another port has the same tunnel, or the system refuses (GRE needs `CAP_NET_RAW`).
+    /// The options are not valid, another port has the same tunnel, or the system refuses (GRE needs `CAP_NET_RAW`).
     pub fn open(kind: TunnelKind, name: &str, options: &Options) -> Result<Self, PortError> {
         options.expect_only(&OPTIONS)?;
         if name.is_empty() {
@@ -126,7 +129,8 @@ impl TunnelPort {
         })
     }
 
-    /// The header in front of a frame; `None` if it cannot be sent: of a kind the tunnel does not carry, or with no destination.
+    /// Returns the header in front of a frame. `None` if the frame cannot be sent: the tunnel does not carry its
+    /// packet type, or it has no destination.
     fn heading(&self, frame: &Frame) -> Option<Heading> {
         let destination = self.wanted.remote.unwrap_or(Ipv4Addr::from_bits(frame.tunnel.dst));
         let key = match self.wanted.key {
@@ -141,7 +145,7 @@ impl TunnelPort {
         (is_carried && !destination.is_unspecified()).then_some(heading)
     }
 
-    /// Sends all frames, each behind its heading, as far as they go, and counts.
+    /// Sends all frames, each after its heading, as far as possible, and counts them.
     fn send(&mut self, frames: &[Frame]) {
         let (mut sent, mut retries) = (0, 0);
         while sent < frames.len() {
@@ -163,7 +167,7 @@ impl TunnelPort {
                         self.counters.tx_too_long += 1;
                         sent += 1;
                     }
-                    // No route to the other end, a firewall, ...
+                    // For example no route to the other end, or a firewall.
                     _ => {
                         self.counters.tx_errors += 1;
                         sent += 1;
@@ -229,7 +233,7 @@ impl Port for TunnelPort {
         self.any_packet_type
     }
 
-    /// The other end is not asked: as far as is known, it is there.
+    /// Returns a link that is up, because the other end is not queried.
     fn link(&mut self) -> LinkState {
         LinkState { up: true, speed: None }
     }
@@ -255,7 +259,7 @@ fn udp_port(kind: TunnelKind, default: u16, options: &Options) -> Result<u16, Po
     }
 }
 
-/// The other end; none for `flow`.
+/// Parses the other end's address; `None` for `flow`.
 fn remote(options: &Options) -> Result<Option<Ipv4Addr>, PortError> {
     match options.text("remote") {
         None => {
@@ -305,7 +309,7 @@ fn any_packet_type(kind: TunnelKind, options: &Options) -> Result<bool, PortErro
     }
 }
 
-/// The MTU of the route to the other end, as far as it is known.
+/// Returns the MTU of the route to the other end in bytes; 1500 if there is no route.
 fn route_mtu(remote: Option<Ipv4Addr>) -> u32 {
     let ask = |remote| -> io::Result<i32> {
         let probe = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;

@@ -9,7 +9,7 @@ use weir_packet::{MacAddr, PacketType, Tunnel};
 const HERE: &str = "127.0.0.1";
 const THERE: &str = "127.0.0.2";
 
-/// A UDP port that no other test of this process uses.
+/// Returns a UDP port that no other test of this process uses.
 fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let own = u16::try_from(std::process::id() % 300).unwrap() * 100;
@@ -29,7 +29,7 @@ fn send(port: &mut dyn Port, frame: Frame) {
     port.transmit(Instant::ZERO, &mut FramePool::default(), &mut vec![frame]).unwrap();
 }
 
-/// What a port has received, once something came or a time went by.
+/// Returns the frames that a port received, after waiting at most two seconds.
 fn received(port: &mut dyn Port) -> Vec<Frame> {
     wait_readable(port.fd().unwrap(), 2000);
     receive(port)
