@@ -6,7 +6,7 @@ use weir_packet::{Frame, FramePool, MacAddr};
 use weir_port::spec;
 use weir_units::{Clock as _, Instant, SystemClock};
 
-/// Frames handed to the port at once.
+/// Number of frames per call of `transmit`.
 const BATCH: usize = 64;
 
 fn main() -> ExitCode {
@@ -44,7 +44,7 @@ fn blast(port: &str, source: &str, destination: &str, seconds: &str) -> Result<(
     Ok(())
 }
 
-/// 10.99.0.1:1024 to 10.99.0.2:9, 18 bytes of payload, no UDP checksum.
+/// Returns a frame from 10.99.0.1:1024 to 10.99.0.2:9 with 18 bytes of payload and no UDP checksum.
 fn udp_frame(source: MacAddr, destination: MacAddr) -> Frame {
     let mut bytes = [destination.0, source.0].concat();
     bytes.extend([0x08, 0x00, 0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0x25, 0xf7, 10, 99, 0, 1, 10, 99, 0, 2]);

@@ -1,13 +1,13 @@
 //! Forwards frames between two ports until killed: `forward af_packet:eth0 af_packet:eth1 [busy]`.
 //!
-//! With `busy` it asks the ports again and again; otherwise it sleeps on their descriptors when there is nothing to do. A
-//! yardstick for ports: what a switch adds to this is the switch's cost.
+//! With `busy` it polls the ports continuously; otherwise it sleeps on their descriptors when no frames arrive.
+//! Serves as a baseline for ports: the difference to a switch's cost per frame is the switch's own cost.
 use std::os::fd::AsRawFd as _;
 use weir_packet::FramePool;
 use weir_port::{Port, PortError, PortSpec, Ready};
 use weir_units::{Clock as _, SystemClock};
 
-/// Rounds without a frame before it sleeps.
+/// Number of rounds without a frame before the loop sleeps.
 const IDLE_ROUNDS: u32 = 50;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

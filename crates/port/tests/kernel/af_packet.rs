@@ -1,4 +1,4 @@
-//! Packet sockets.
+//! Tests of packet socket ports.
 use crate::bed::{Bed, SOON, features, frame, open, pass, receive, send};
 use std::time::Duration;
 use weir_packet::frame::{Frame, FramePool, PartialChecksum, Segmentation, SegmentationKind};
@@ -33,14 +33,15 @@ fn frames_say_when_they_came_however_late_they_are_taken() {
         let before = clock.now().as_nanos();
         send(&mut *host, &mut pool, &sent);
         let after = clock.now().as_nanos();
-        // Nobody looks for a while.
+        // The frame waits for a while before it is read.
         assert!(wait_until(SOON, || clock.now().as_nanos() > after + 20_000_000));
         let got = receive(&mut *port, &mut pool, |got| got.bytes() == sent).expect("arrives");
         let came = got.arrived();
-        // It came while it was being sent; two clocks are compared, one of which may be slowed down a little.
+        // The frame arrived while it was being sent. Two clocks are compared, one of which may be adjusted slightly.
         came + 1_000_000 > before && came < after + 10_000_000
     };
-    // The kernel begins some time after it is asked; from then on it goes on, also with a tag, which it tells beside the frame as well.
+    // The kernel begins to stamp some time after the request and continues from then on, also for frames with a tag,
+    // which comes in another control message.
     assert!(wait_until(SOON, || is_told(0, &[0x88, 0xb5])));
     assert!(is_told(1, &[0x88, 0xb5]) && is_told(2, &[0x81, 0, 0, 5, 0x88, 0xb5]));
 }
@@ -53,7 +54,7 @@ fn frames_say_when_they_left_however_long_sending_took() {
     assert!(port.stamp_arrivals(clock) && host.stamp_departures(clock));
     assert_eq!(host.departed(), None, "nothing has left");
     let mut times = |mark: u8, batch: u8| {
-        // Of frames that come close together it is not said.
+        // Frames sent shortly after others get no departure time.
         let from = clock.now();
         assert!(wait_until(SOON, || clock.now().since(from) > Duration::from_micros(60)));
         let before = clock.now();
@@ -67,9 +68,10 @@ fn frames_say_when_they_left_however_long_sending_took() {
         let got = receive(&mut *port, &mut pool, |got| got.bytes() == last.bytes()).expect("arrives");
         (left, Instant::from_nanos(got.arrived()))
     };
-    // The kernel begins to say when frames come some time after it is asked.
+    // The kernel begins to stamp arrivals some time after the request.
     assert!(wait_until(SOON, || times(0, 1).1 > Instant::ZERO));
-    // The last of several, also of more than go at once. Two readings of two clocks are compared: they may be some way apart.
+    // The time is that of the last frame, also for batches larger than one system call. The readings of two clocks
+    // may differ.
     for batch in [1, 5, 100] {
         let (left, came) = times(100, batch);
         let apart = left.since(came).max(came.since(left));
@@ -77,7 +79,7 @@ fn frames_say_when_they_left_however_long_sending_took() {
     }
     host.transmit(clock.now(), &mut pool, &mut Vec::new()).unwrap();
     assert_eq!(host.departed(), None, "nothing left");
-    // What was said wakes nobody: with nothing to receive, the port sleeps like any other.
+    // Departure reports wake no thread: with nothing to receive, the port sleeps like any other.
     assert!(wait_until(SOON, || {
         host.receive(clock.now(), &mut pool, &mut Vec::new(), 64).unwrap();
         assert_eq!(host.arm(), weir_port::Ready::OnDescriptor);
@@ -135,12 +137,12 @@ fn super_frames_pass_devices_that_cannot_cut_them() {
     let outcome = forwarder.stop();
     outcome.result.unwrap();
     let [first, second] = outcome.counters;
-    // Longer than any segment, on average: how much longer depends on how busy the machine is.
+    // Frames are longer than any segment, on average; how much depends on how busy the machine is.
     assert!(first.rx_bytes / first.rx_packets > 1514, "{first:?}");
     assert_eq!((first.tx_dropped(), second.tx_dropped()), (0, 0), "{first:?} {second:?}");
 }
 
-/// A TCP super-frame over IPv4 as a host's stack makes it, with what is left to be done.
+/// Returns a TCP super-frame over IPv4 as a host's stack makes it, with its offload.
 fn super_frame(payload: usize) -> Frame {
     let mut bytes = frame(&[8, 0], 0, 0);
     let length = u16::try_from(40 + payload).unwrap().to_be_bytes();
@@ -171,7 +173,8 @@ fn offloads_travel_under_pushed_tags() {
         assert_eq!(got.offload, sent.offload);
     }
     assert_eq!(port.counters().tx_dropped(), 0);
-    // An offload that does not fit its frame is refused by the kernel and counted; the frames behind it go.
+    // The kernel refuses an offload that does not fit its frame; the refusal is counted, and the frames after it are
+    // sent.
     let mut wrong = super_frame(5000);
     wrong.truncate(40);
     port.transmit(Instant::ZERO, &mut pool, &mut vec![wrong, super_frame(3000)]).unwrap();
@@ -191,7 +194,7 @@ fn too_long_and_down_are_counted() {
     assert!(!port.link().up);
     send(&mut *port, &mut pool, &frame(&[0x88, 0xb5], 1, 46));
     assert_eq!(port.counters().tx_errors, 1);
-    // It works again when the link does.
+    // The port works again when the link is up again.
     bed.switch.ip("link set s0 up");
     assert!(wait_until(SOON, || port.link().up));
     let mut host = open(&bed.a, "af_packet:a0").unwrap();
@@ -209,7 +212,7 @@ fn lost_frames_are_counted_once() {
     if !root() {
         return;
     }
-    // Without IPv6, and so without frames of the kernel's own.
+    // Namespaces without IPv6, so that the kernel sends no frames of its own.
     let (near, far) = (Namespace::new(), Namespace::new());
     near.join("s0", &far, "a0");
     let mut pool = FramePool::default();

@@ -1,4 +1,4 @@
-//! AF_XDP sockets.
+//! Tests of AF_XDP ports.
 use crate::bed::{Bed, SOON, details, features, frame, open, pass, send, within};
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -69,7 +69,7 @@ fn every_queue_is_served() {
     far.ip("neigh add 10.77.0.2 lladdr 02:00:00:00:00:0b dev a0");
     let mut pool = FramePool::default();
     let mut port = open(&near, "af_xdp:s0").unwrap();
-    // The kernel spreads flows over queues: many flows reach several, and none may be lost.
+    // The kernel spreads flows over queues: many flows reach several queues, and none may be lost.
     let sender = within(&far, || {
         for flow in 0..200u8 {
             let socket = std::net::UdpSocket::bind("10.77.0.1:0").unwrap();
@@ -102,7 +102,7 @@ fn captures_show_whole_checksums() {
         tcpdump.args(["-i", "b0", "-Q", "in", "-U", "-n", "-v", "-c", "200", "tcp"]);
         let mut capture = Running::start(tcpdump.stdout(Stdio::piped()).stderr(Stdio::null()));
         let mut output = capture.stdout().unwrap();
-        // What is captured differs by when the capture begins: traffic goes on until it has enough.
+        // The captured frames depend on when the capture begins: traffic continues until it has enough frames.
         let enough = wait_until(Duration::from_secs(20), || {
             bed.tcp("10.77.0.2", 1_000_000);
             capture.exited().is_some()
@@ -166,7 +166,7 @@ fn settings_come_back_and_ports_reopen_at_once() {
         let port = open(&bed.switch, &format!("af_xdp:s0,mode={mode}")).unwrap();
         assert!(details(&bed.switch, "s0").contains("prog/xdp"), "{}", details(&bed.switch, "s0"));
         assert!(features(&bed.switch, "s0").contains("rx-vlan-offload: off"));
-        // The host's end is in another namespace, and found.
+        // The host's end is found although it is in another namespace.
         assert!(features(&bed.a, "a0").contains("tx-vlan-offload: off"));
         drop(port);
     }
@@ -204,7 +204,7 @@ fn missing_capabilities_are_named() {
     if !root() {
         return;
     }
-    // The test's own program, as a user without rights: prints the errors.
+    // The test's own program, run by a user without privileges, prints the errors.
     let program = std::env::current_exe().unwrap();
     let output = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"])
@@ -224,7 +224,7 @@ fn a_low_limit_of_locked_memory_is_named() {
     if !root() {
         return;
     }
-    // The test's own program, as a root that may not lock more than the limit allows.
+    // The test's own program, run as a root that may not lock more memory than the limit allows.
     let output = Namespace::new()
         .command("setpriv")
         .args(["--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock", "prlimit", "--memlock=65536:65536"])
@@ -249,8 +249,7 @@ fn print_errors() {
     }
 }
 
-/// An MTU that is raised counts from when the port is told that its link changed; beyond its chunks the port is opened
-/// again.
+/// A port adopts a raised MTU when it reads its link; if frames exceed its chunks, the port must be opened again.
 #[test]
 fn a_raised_mtu_is_followed() {
     let Some(bed) = Bed::new() else { return };

@@ -1,4 +1,4 @@
-//! What the tests run on: two host namespaces joined to a switch namespace, and a forwarder between two ports.
+//! Test bed: two host namespaces joined to a switch namespace, and a forwarder between two ports.
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
@@ -12,7 +12,7 @@ use weir_port::{Counters, Port, PortError, PortSpec};
 use weir_testing::{Namespace, root, run, wait_until};
 use weir_units::Instant;
 
-/// How long tests wait for what should come at once.
+/// Maximum time that tests wait for something that should happen immediately.
 pub(crate) const SOON: Duration = Duration::from_secs(5);
 
 /// Hosts `a` (interface a0, 10.77.0.1, fd77::1) and `b` (b0, .2), joined to s0 and s1 of the switch namespace.
@@ -23,7 +23,7 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    /// None, saying so, where the test may not make one.
+    /// Creates the bed; `None`, with a message, if the test lacks the privilege.
     pub(crate) fn new() -> Option<Bed> {
         if !root() {
             return None;
@@ -39,13 +39,13 @@ impl Bed {
         Some(bed)
     }
 
-    /// Buffers, host a's end of its link, and the port at the other end.
+    /// Returns a buffer pool, host a's end of its link, and the port at the other end.
     pub(crate) fn host_and_port(&self, spec: &str) -> (FramePool, Box<dyn Port>, Box<dyn Port>) {
         let host = open(&self.a, "af_packet:a0").expect("the host's end opens");
         (FramePool::default(), host, open(&self.switch, spec).expect("the port opens"))
     }
 
-    /// Forwards between two ports opened in the switch namespace, on a thread of its own.
+    /// Forwards between two ports opened in the switch namespace, on a separate thread.
     pub(crate) fn forward(&self, first: &str, second: &str) -> Forwarder {
         Forwarder::start(&self.switch, [first.to_owned(), second.to_owned()])
     }
@@ -56,12 +56,12 @@ impl Bed {
         run(self.a.command("ping").args(["-c", "3", "-i", "0.05", "-W", "2", "fd77::2"]));
     }
 
-    /// Moves `bytes` over one TCP connection from a to b and back again, checks them, and says how long it took.
+    /// Moves `bytes` over one TCP connection from a to b and back again and checks them. Returns the time it took.
     pub(crate) fn tcp(&self, address: &str, bytes: usize) -> Duration {
         self.tcp_from(&self.a, address, bytes)
     }
 
-    /// The same from any namespace to b.
+    /// Moves `bytes` over one TCP connection from any namespace to b and back again. Returns the time it took.
     pub(crate) fn tcp_from(&self, from: &Namespace, address: &str, bytes: usize) -> Duration {
         let (ready, listening) = mpsc::channel();
         let address = address.to_owned();
@@ -99,7 +99,7 @@ fn limit(stream: &TcpStream) {
     stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
 }
 
-/// Runs `work` on a thread that lives in `namespace`.
+/// Runs `work` on a thread in `namespace`.
 pub(crate) fn within<T: Send + 'static>(
     namespace: &Namespace,
     work: impl FnOnce() -> T + Send + 'static,
@@ -119,7 +119,7 @@ pub(crate) fn open(namespace: &Namespace, spec: &str) -> Result<Box<dyn Port>, P
     within(namespace, move || weir_port::open(&spec.parse::<PortSpec>()?)).join().expect("opening a port")
 }
 
-/// Waits for frames from a port until `wanted` says that one is the one.
+/// Waits for a frame from a port that `wanted` accepts; `None` if none arrives in time.
 pub(crate) fn receive(port: &mut dyn Port, pool: &mut FramePool, wanted: impl Fn(&Frame) -> bool) -> Option<Frame> {
     let mut found = None;
     wait_until(SOON, || {
@@ -136,7 +136,7 @@ pub(crate) fn send(port: &mut dyn Port, pool: &mut FramePool, bytes: &[u8]) {
     port.transmit(Instant::ZERO, pool, &mut vec![Frame::from_bytes(bytes)]).expect("the port works");
 }
 
-/// Sends a frame from one port, and expects it unchanged at the other.
+/// Sends a frame from one port and expects it unchanged at the other.
 pub(crate) fn pass(from: &mut dyn Port, to: &mut dyn Port, pool: &mut FramePool, sent: &[u8]) {
     send(from, pool, sent);
     let is_it = |got: &Frame| got.bytes().starts_with(&sent[..12]) && got.bytes().last() == sent.last();
@@ -145,7 +145,7 @@ pub(crate) fn pass(from: &mut dyn Port, to: &mut dyn Port, pool: &mut FramePool,
     assert!(got.offload.is_none());
 }
 
-/// A frame for tests: addresses, type, and a payload told apart by `mark`.
+/// Returns a test frame: addresses, type, and a payload filled with `mark`.
 pub(crate) fn frame(ethertype: &[u8], mark: u8, payload: usize) -> Vec<u8> {
     let mut bytes = vec![2, 0, 0, 0, 0, 0xb, 2, 0, 0, 0, 0, 0xa];
     bytes.extend_from_slice(ethertype);
@@ -153,23 +153,23 @@ pub(crate) fn frame(ethertype: &[u8], mark: u8, payload: usize) -> Vec<u8> {
     bytes
 }
 
-/// What an interface's features are (`ethtool -k`), to be compared before and after.
+/// Returns an interface's features (`ethtool -k`), for comparison before and after.
 pub(crate) fn features(namespace: &Namespace, device: &str) -> String {
     run(namespace.command("ethtool").args(["-k", device]))
 }
 
-/// What `ip -d link` says about an interface, without what changes by itself.
+/// Returns the description of an interface by `ip -d link show`.
 pub(crate) fn details(namespace: &Namespace, device: &str) -> String {
     run(Command::new("ip").args(["-d", "-n", namespace.name(), "link", "show", device]))
 }
 
-/// Two ports and a thread that forwards between them, sleeping on their descriptors.
+/// Two ports and a thread that forwards between them and sleeps on their descriptors.
 pub(crate) struct Forwarder {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Outcome>>,
 }
 
-/// How a forwarder ended.
+/// Final state of a forwarder.
 pub(crate) struct Outcome {
     pub(crate) counters: [Counters; 2],
     pub(crate) result: Result<(), PortError>,
@@ -193,13 +193,13 @@ impl Forwarder {
         Forwarder { stop, thread: Some(thread) }
     }
 
-    /// Stops it, or joins it if it stopped by itself.
+    /// Stops the forwarder, or joins its thread if it stopped by itself.
     pub(crate) fn stop(mut self) -> Outcome {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().expect("stopped once").join().expect("the forwarder does not panic")
     }
 
-    /// Expects it to stop by itself because a device is gone.
+    /// Expects the forwarder to stop by itself because a device is gone.
     pub(crate) fn lose(self) {
         assert!(wait_until(SOON, || self.thread.as_ref().is_some_and(JoinHandle::is_finished)));
         let error = self.stop().result.expect_err("the port is gone");

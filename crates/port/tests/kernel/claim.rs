@@ -1,9 +1,9 @@
-//! Ports that forward have their interface for themselves; others look on.
+//! Tests that a forwarding port has its interface to itself, while other ports may observe it.
 use crate::bed::{Bed, open, within};
 use weir_port::{Port, PortError, PortSpec};
 use weir_testing::Namespace;
 
-/// Opens a port that forwards.
+/// Opens a forwarding port.
 fn open_alone(namespace: &Namespace, spec: &str) -> Result<Box<dyn Port>, PortError> {
     let spec = spec.to_owned();
     within(namespace, move || weir_port::open_alone(&spec.parse::<PortSpec>()?)).join().expect("opening a port")
@@ -26,8 +26,8 @@ fn an_interface_serves_one_port_that_forwards() {
     }
 }
 
-/// Recorders, traffic generators and the profiler open interfaces that a switch has, in either order; a switch's port
-/// may be one that looks only.
+/// Recorders, traffic generators and the profiler open interfaces that a switch uses, in either order. A switch's
+/// port may also be one that only observes.
 #[test]
 fn who_does_not_forward_looks_on() {
     let Some(bed) = Bed::new() else { return };
@@ -40,7 +40,7 @@ fn who_does_not_forward_looks_on() {
     drop((before, port));
 }
 
-/// An index names an interface of one namespace: `lo` has the same one everywhere. A name may change.
+/// An index stands for an interface of one namespace: `lo` has the same index everywhere. A name may change.
 #[test]
 fn namespaces_are_apart_and_names_do_not_count() {
     let Some(bed) = Bed::new() else { return };

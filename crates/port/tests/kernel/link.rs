@@ -1,11 +1,11 @@
-//! The monitor of links.
+//! Tests of the link monitor.
 use crate::bed::within;
 use std::time::Duration;
 use weir_port::event::wait_readable;
 use weir_port::link::{Event, Monitor};
 use weir_testing::{Namespace, root};
 
-/// Waits for an event that is wanted; others are passed over.
+/// Waits for an event that `wanted` accepts; skips others.
 fn wait_for(monitor: &mut Monitor, wanted: impl Fn(&Event) -> bool) -> Event {
     use std::os::fd::AsFd as _;
     for _ in 0..100 {

@@ -1,4 +1,4 @@
-//! Kernel ports against the kernel: network namespaces, veth pairs, real ping and TCP. Needs root.
+//! Tests of kernel ports against the kernel: network namespaces, veth pairs, real ping and TCP. Needs root.
 mod af_packet;
 mod af_xdp;
 mod bed;

@@ -1,4 +1,4 @@
-//! TAP interfaces.
+//! Tests of TAP ports.
 use crate::bed::{Bed, SOON, details, frame, open, pass, send};
 use std::process::Command;
 use weir_packet::FramePool;
@@ -47,7 +47,7 @@ fn a_persistent_interface_stays_as_it_was() {
     drop(port);
     let flags = |text: &str| text.split('>').next().map(|text| text.contains("UP"));
     assert!(wait_until(SOON, || flags(&details(&namespace, "t0")) == flags(&before)));
-    // It can be opened again, and the machine's own frames carry whole checksums for whoever comes next.
+    // It can be opened again, and the machine's own frames carry complete checksums for the next program.
     drop(open(&namespace, "tap:t0").unwrap());
     let features = crate::bed::features(&namespace, "t0");
     assert!(features.contains("tx-checksumming: off"), "{features}");
@@ -67,7 +67,7 @@ fn counters_and_lost_frames() {
     pass(&mut *port, &mut *host, &mut pool, &sent);
     pass(&mut *host, &mut *port, &mut pool, &sent);
     send(&mut *port, &mut pool, &frame(&[0x88, 0xb5], 5, 2000));
-    // More than the interface's queue holds.
+    // More frames than the interface's queue holds.
     for _ in 0..3000 {
         send(&mut *host, &mut pool, &sent);
     }
@@ -77,7 +77,7 @@ fn counters_and_lost_frames() {
     assert_eq!((counters.tx_packets, counters.tx_bytes, counters.tx_too_long), (1, 114, 1));
     assert_eq!((counters.rx_packets, counters.rx_bytes), (1 + batch.len() as u64, 114 * counters.rx_packets));
     assert!(batch.len() >= 500, "{}", batch.len());
-    // The sender is told, tries each frame again, and each try is one that the full queue drops.
+    // The sender sees the drop and retries each frame; the full queue drops each retry.
     let refused = host.counters().tx_full;
     assert_eq!(counters.rx_packets + refused, 3001);
     assert!(refused > 0 && counters.rx_missed >= refused, "{counters:?}");

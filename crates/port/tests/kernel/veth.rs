@@ -1,4 +1,4 @@
-//! Pairs of interfaces for the moment.
+//! Tests of temporary veth pairs.
 use crate::bed::{SOON, within};
 use std::process::Command;
 use weir_packet::FramePool;

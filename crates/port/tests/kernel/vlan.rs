@@ -1,5 +1,5 @@
-//! Tags that a host leaves to the device, as VLAN interfaces do. A program on the host's end makes them, since not every
-//! kernel has VLAN interfaces.
+//! Tests of VLAN tags that a host leaves to the device, as VLAN interfaces do. A BPF program on the host's end makes
+//! the tags, because not every kernel has VLAN interfaces.
 use crate::bed::{frame, open, receive, send, within};
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
@@ -11,19 +11,20 @@ const LINK_CREATE: i32 = 28;
 const PROG_TYPE_SCHED_CLS: u64 = 3;
 const ATTACH_TYPE_TCX_EGRESS: u64 = 47;
 
-/// bpf(2) with its parameters as words.
+/// Calls bpf(2) with its parameters as words.
 fn bpf<const N: usize>(command: i32, attribute: [u64; N]) -> io::Result<OwnedFd> {
-    // SAFETY: the kernel reads the words, and what their addresses, of values that live during the call, point to.
+    // SAFETY: the kernel reads the words and the memory that their addresses point to, which lives during the call.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, &raw const attribute, N * 8) };
     let descriptor = i32::try_from(result).expect("descriptors are small");
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call just made it.
+    // SAFETY: the call just created the descriptor.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// `bpf_skb_vlan_push(skb, htons(0x8100), 5); return TCX_PASS` on all that leaves by an interface of this namespace.
+/// Attaches `bpf_skb_vlan_push(skb, htons(0x8100), 5); return TCX_PASS` to all frames that leave by an interface of
+/// this namespace.
 fn tag_what_leaves(name: &str) -> io::Result<OwnedFd> {
     let tpid = u64::from(0x8100u16.to_be());
     let instructions = [0x2b7 | tpid << 32, 0x3b7 | 5 << 32, 0x85 | 18 << 32, 0xb7, 0x95];
@@ -63,9 +64,9 @@ fn tags_left_to_the_device_arrive() {
         sender.join().unwrap();
         let got = receive(&mut *port, &mut pool, |got| got.bytes().ends_with(&[7; 100])).expect("arrives");
         assert_eq!(got.bytes()[12..18], [0x81, 0, 0, 5, 8, 0], "{spec}");
-        // The unfinished checksum is found behind the tag.
+        // The unfinished checksum is found after the tag.
         assert_eq!(got.offload.checksum.map(|checksum| checksum.start), Some(14 + 4 + 20), "{spec}");
-        // And back: a tag that weir sends is in the frame.
+        // In the other direction, a tag that weir sends is in the frame.
         let mut host = open(&far, "af_packet:a0").unwrap();
         let sent = frame(&[0x81, 0, 0, 5, 8, 0], 3, 60);
         send(&mut *port, &mut pool, &sent);
