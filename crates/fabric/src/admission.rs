@@ -1,4 +1,4 @@
-//! Whether what a virtual switch asks for is there: conditions (4.1) and (4.2), and everything else that is checked before.
+//! Admission control: checks a virtual switch's request against conditions (4.1) and (4.2) and all other limits.
 use crate::{
     FabricConfig, Forwarding, IntraDiscipline, MAX_CROSSPOINT_BYTES, MAX_PORTS, MAX_QUANTUM, MAX_QUEUES, MAX_SWITCHES,
     PortIndex, QueueConfig, RedConfig, SwitchIndex, VirtualSwitchConfig,
@@ -6,153 +6,154 @@ use crate::{
 use std::collections::BTreeSet;
 use weir_units::{Bps, Instant};
 
-/// Why there is no such fabric.
+/// Error for an invalid fabric configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FabricError {
-    /// Too many ports, or none.
+    /// Number of ports out of range: inputs, then outputs.
     #[error("fabric: found {0} inputs and {1} outputs, expected 1 to {MAX_PORTS} of each")]
     Ports(usize, usize),
-    /// A port without capacity.
+    /// A port without capacity: its direction, then its index.
     #[error("fabric: {0} {1}: found no rate, expected one above zero")]
     NoRate(&'static str, u16),
-    /// A crosspoint too small for a packet, or too large.
+    /// A crosspoint buffer smaller than a packet, or too large.
     #[error(
         "fabric: output {output}: found crosspoints of {found} bytes, expected {least} (one packet) to {MAX_CROSSPOINT_BYTES}"
     )]
     Crosspoint {
-        /// Which output.
+        /// Index of the output.
         output: u16,
-        /// Its crosspoints' buffer.
+        /// Buffer of its crosspoints in bytes.
         found: u64,
-        /// The longest packet.
+        /// Length of the longest packet in bytes.
         least: u32,
     },
-    /// Packets of no length.
+    /// The longest packet has no length.
     #[error("fabric: found a longest packet of 0 bytes, expected at least 1")]
     NoPacket,
 }
 
-/// Why a virtual switch is refused. Nothing has changed then.
+/// Reason why a virtual switch is refused. A refusal changes nothing.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refused {
-    /// Condition (4.1) for an input.
+    /// Condition (4.1) is violated for an input.
     #[error("input {port}: asked for {asked}, {free} of {capacity} are free: {} short", Bps(asked.0 - free.0))]
     InputRate {
-        /// Which.
+        /// Index of the input.
         port: u16,
-        /// What was asked for.
+        /// Rate that was requested.
         asked: Bps,
-        /// What no other virtual switch has.
+        /// Rate that no other virtual switch has.
         free: Bps,
-        /// What there is in all.
+        /// Total rate of the input.
         capacity: Bps,
     },
-    /// Condition (4.1) for an output.
+    /// Condition (4.1) is violated for an output.
     #[error("output {port}: asked for {asked}, {free} of {capacity} are free: {} short", Bps(asked.0 - free.0))]
     OutputRate {
-        /// Which.
+        /// Index of the output.
         port: u16,
-        /// What was asked for.
+        /// Rate that was requested.
         asked: Bps,
-        /// What no other virtual switch has.
+        /// Rate that no other virtual switch has.
         free: Bps,
-        /// What there is in all.
+        /// Total rate of the output.
         capacity: Bps,
     },
-    /// Condition (4.2).
+    /// Condition (4.2) is violated for a crosspoint.
     #[error("crosspoint {input} to {output}: asked for {asked} bytes, {free} of {capacity} are free: {} short", asked - free)]
     Buffer {
-        /// Its input.
+        /// Input of the crosspoint.
         input: u16,
-        /// Its output.
+        /// Output of the crosspoint.
         output: u16,
-        /// What was asked for.
+        /// Bytes that were requested.
         asked: u64,
-        /// What no other virtual switch has.
+        /// Bytes that no other virtual switch has.
         free: u64,
-        /// What there is in all.
+        /// Total buffer of the crosspoint in bytes.
         capacity: u64,
     },
-    /// A buffer that could never take the longest packet.
+    /// A buffer that cannot hold the longest packet.
     #[error("crosspoint {input} to {output}: found {found} bytes, expected at least one packet of {least}")]
     BelowOnePacket {
-        /// Its input.
+        /// Input of the crosspoint.
         input: u16,
-        /// Its output.
+        /// Output of the crosspoint.
         output: u16,
-        /// The buffer.
+        /// Buffer that was requested, in bytes.
         found: u64,
-        /// The longest packet.
+        /// Length of the longest packet in bytes.
         least: u32,
     },
     /// A port that the fabric does not have.
     #[error("port {port}: there is no such {direction}, expected 0 to {}", known - 1)]
     UnknownPort {
-        /// Which.
+        /// Index of the port.
         port: u16,
-        /// `input` or `output`.
+        /// Direction: `input` or `output`.
         direction: &'static str,
-        /// How many there are.
+        /// Number of ports in this direction.
         known: usize,
     },
-    /// A port twice.
+    /// A port that is listed twice.
     #[error("port {0}: found twice, expected each once")]
     PortTwice(u16),
-    /// No ports.
+    /// No input or no output.
     #[error("found no port to come in or none to leave by, expected both")]
     NoPorts,
-    /// A path or buffer between ports that it does not have.
+    /// A path or buffer between ports that the virtual switch does not have.
     #[error("{what} {input} to {output}: found no such input or output of its own")]
     UnknownPath {
-        /// `path` or `buffer`.
+        /// Kind of entry: `path` or `buffer`.
         what: &'static str,
-        /// From.
+        /// Input of the entry.
         input: u16,
-        /// To.
+        /// Output of the entry.
         output: u16,
     },
-    /// A quantum that would serve nothing, or everything.
+    /// A quantum of zero, or above the maximum.
     #[error("quantum: found {0} bytes, expected 1 to {MAX_QUANTUM}")]
     Quantum(u32),
-    /// A ceiling below the guarantee.
+    /// A ceiling below the guaranteed rate.
     #[error("output {port}: ceiling: found {ceiling}, expected at least the guaranteed {rate}")]
     Ceiling {
-        /// Which.
+        /// Index of the output.
         port: u16,
-        /// The ceiling.
+        /// Ceiling that was requested.
         ceiling: Bps,
-        /// The guarantee.
+        /// Guaranteed rate of the port.
         rate: Bps,
     },
-    /// Settings of RED that make no sense.
+    /// Contradictory settings of RED.
     #[error("red: found {0:?}, expected min below max, a probability and a weight above 0 and at most 1")]
     Red(RedConfig),
-    /// A lifetime in the past.
+    /// A lifetime that has already ended.
     #[error("expires: found {found:?}, which is not after now, {now:?}")]
     Expired {
-        /// When it was to end.
+        /// Requested end of the lifetime.
         found: Instant,
-        /// When it was asked for.
+        /// Time of the request.
         now: Instant,
     },
-    /// The fabric is full.
+    /// The fabric already has the maximum number of virtual switches.
     #[error("found {MAX_SWITCHES} virtual switches, expected fewer to add another")]
     TooManySwitches,
-    /// The fabric is full.
+    /// The fabric would exceed the maximum number of queues.
     #[error("asked for {asked} queues beside {there} that there are, expected at most {MAX_QUEUES} in all")]
     TooManyQueues {
-        /// How many more.
+        /// Number of additional queues.
         asked: usize,
-        /// How many there are.
+        /// Number of existing queues.
         there: usize,
     },
-    /// No such virtual switch.
+    /// No virtual switch has this index.
     #[error("virtual switch {}: there is none", .0.0)]
     NoSuchSwitch(SwitchIndex),
 }
 
 impl Refused {
-    /// The same with the caller's numbers of ports instead of the fabric's, which count from 0.
+    /// Replaces the fabric's port indices, which count from 0, by the caller's port numbers; except in
+    /// [`Refused::UnknownPort`], which names the fabric's range.
     #[must_use]
     pub fn numbered(mut self, number: impl Fn(PortIndex) -> u16) -> Refused {
         let change = |port: &mut u16| *port = number(PortIndex(*port));
@@ -173,11 +174,11 @@ impl Refused {
     }
 }
 
-/// What of a fabric is promised to virtual switches.
+/// Resources of a fabric that are promised to virtual switches.
 pub(crate) struct Committed {
     inputs: Vec<u64>,
     outputs: Vec<u64>,
-    /// By output, then input.
+    /// Promised bytes of each crosspoint, by output, then input.
     buffers: Vec<u64>,
     queues: usize,
 }
@@ -211,13 +212,13 @@ impl Committed {
         Committed { inputs: vec![0; inputs], outputs: vec![0; outputs], buffers: vec![0; inputs * outputs], queues: 0 }
     }
 
-    /// Promises what a virtual switch asks for, which was checked.
+    /// Promises the resources of a virtual switch, which must have been checked.
     pub(crate) fn add(&mut self, switch: &VirtualSwitchConfig) {
         self.change(switch, |sum, asked| *sum += asked);
         self.queues += self.queues_of(switch);
     }
 
-    /// Takes a promise back.
+    /// Releases the resources of a virtual switch.
     pub(crate) fn remove(&mut self, switch: &VirtualSwitchConfig) {
         self.change(switch, |sum, asked| *sum -= asked);
         self.queues -= self.queues_of(switch);
@@ -236,7 +237,7 @@ impl Committed {
         }
     }
 
-    /// Queues are kept for all inputs of each output that it uses.
+    /// Returns the number of queues of a virtual switch: one per input, for each output that it uses.
     fn queues_of(&self, switch: &VirtualSwitchConfig) -> usize {
         switch.outputs().count() * self.inputs.len()
     }
@@ -245,7 +246,7 @@ impl Committed {
         usize::from(output.0) * self.inputs.len() + usize::from(input.0)
     }
 
-    /// Whether a virtual switch can have what it asks for; the first thing that is wrong otherwise.
+    /// Checks whether a virtual switch can be granted; returns the first violation otherwise.
     pub(crate) fn check(
         &self,
         fabric: &FabricConfig,
@@ -349,13 +350,13 @@ fn check_disciplines(now: Instant, switch: &VirtualSwitchConfig) -> Result<(), R
 }
 
 impl VirtualSwitchConfig {
-    /// As [`check_disciplines`] for a lifetime that nobody is there to check.
+    /// Returns true if the lifetime has ended by `now`.
     pub(crate) fn ends_by(&self, now: Instant) -> bool {
         self.expires.is_some_and(|end| end <= now)
     }
 }
 
-/// Whether another virtual switch has a place.
+/// Returns the index of a free place for a virtual switch.
 pub(crate) fn free_place<S>(switches: &[Option<S>]) -> Result<usize, Refused> {
     let place = switches.iter().position(Option::is_none).unwrap_or(switches.len());
     if place < MAX_SWITCHES { Ok(place) } else { Err(Refused::TooManySwitches) }

@@ -1,105 +1,108 @@
-//! What a fabric has, and what a virtual switch asks of it.
+//! Configuration of a fabric and of the virtual switches that share it.
 use crate::{MAX_CROSSPOINT_BYTES, PortIndex};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use weir_units::{Bps, Instant};
 
-/// A physical switch's fabric.
+/// Configuration of a physical switch's fabric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FabricConfig {
-    /// Its inputs, at most [`MAX_PORTS`](crate::MAX_PORTS).
+    /// Inputs of the fabric, at most [`MAX_PORTS`](crate::MAX_PORTS).
     pub inputs: Vec<InputConfig>,
-    /// Its outputs, at most [`MAX_PORTS`](crate::MAX_PORTS).
+    /// Outputs of the fabric, at most [`MAX_PORTS`](crate::MAX_PORTS).
     pub outputs: Vec<OutputConfig>,
-    /// Whether a virtual switch may use buffer that others leave free.
+    /// Sharing rule: strict, or use of buffer space that other virtual switches leave free.
     pub sharing: Sharing,
-    /// Longest packet in bytes: no virtual buffer may be smaller.
+    /// Length of the longest packet in bytes: no virtual buffer may be smaller.
     pub max_packet: u32,
-    /// What RED's drops are drawn with.
+    /// Seed of the random numbers for RED's drops.
     pub seed: u64,
 }
 
 impl Default for FabricConfig {
-    /// No ports, strict sharing, packets of at most 1500 bytes.
+    /// Returns a fabric without ports, with strict sharing and packets of at most 1500 bytes.
     fn default() -> Self {
         FabricConfig { inputs: Vec::new(), outputs: Vec::new(), sharing: Sharing::Strict, max_packet: 1500, seed: 0 }
     }
 }
 
-/// An input.
+/// Configuration of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InputConfig {
-    /// Its capacity, shared out by condition (4.1).
+    /// Capacity in bit/s, shared out by condition (4.1).
     pub rate: Bps,
 }
 
-/// An output.
+/// Configuration of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutputConfig {
-    /// Its capacity, shared out by condition (4.1).
+    /// Capacity in bit/s, shared out by condition (4.1).
     pub rate: Bps,
-    /// Which virtual switch gets it next.
+    /// Discipline that picks the next virtual switch.
     pub discipline: InterDiscipline,
-    /// Buffer of each crosspoint that leads to it, shared out by condition (4.2).
+    /// Buffer in bytes of each crosspoint to this output, shared out by condition (4.2).
     pub crosspoint_bytes: u64,
-    /// Time that a switch below its ceiling may catch up: after a pause, it may for so long send at more than its ceiling. Zero if the
-    /// output is asked in time, in virtual time; longer than the longest time between two questions otherwise, or late ones cost rate.
+    /// Time a switch below its ceiling may catch up: after a pause, it may exceed its ceiling for that long. Zero if
+    /// the output is served exactly on time, as in virtual time. Otherwise longer than the longest time between two
+    /// calls of [`Fabric::dequeue`](crate::Fabric::dequeue), or late calls cost rate.
     pub ceiling_slack: Duration,
 }
 
 impl OutputConfig {
-    /// An output with deficit round robin, asked in time.
+    /// Returns an output with deficit round robin and no ceiling slack.
     pub fn new(rate: Bps, crosspoint_bytes: u64) -> OutputConfig {
         OutputConfig { rate, discipline: InterDiscipline::Drr, crosspoint_bytes, ceiling_slack: Duration::ZERO }
     }
 }
 
-/// Which virtual switch gets an output next.
+/// Discipline among the virtual switches at an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterDiscipline {
-    /// Deficit round robin by the quanta of their ports (Shreedhar and Varghese, 1995).
+    /// Deficit round robin by the quanta of the switches' ports (Shreedhar and Varghese, 1995).
     #[default]
     Drr,
-    /// The lowest priority number first; round robin by packets among equals.
+    /// Lowest priority number first; round robin by packets among equals.
     StrictPriority,
 }
 
-/// How virtual switches share a crosspoint's buffer.
+/// Sharing of a crosspoint's buffer among virtual switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
-    /// Each has its own.
+    /// Each virtual switch uses only its own buffer.
     #[default]
     Strict,
-    /// A full queue grows into whatever is free at its crosspoint, and gives it back, the youngest packets first, when those whose it
-    /// is need it. A packet is lost only if its queue holds more than its own buffer with it.
+    /// A full queue may use any free space at its crosspoint. When the owners of that space need it, the queue gives
+    /// it back, by dropping its youngest packets first. A packet is lost only if its queue, with this packet, exceeds
+    /// its own buffer.
     Flexible,
 }
 
-/// A virtual switch: its ports, buffers and disciplines.
+/// Configuration of a virtual switch: ports, buffers and disciplines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VirtualSwitchConfig {
-    /// Its name, for messages.
+    /// Name of the virtual switch, for messages.
     pub name: String,
-    /// Its ports.
+    /// Ports of the virtual switch.
     pub ports: Vec<VirtualPort>,
-    /// Which inputs lead to which outputs.
+    /// Paths from inputs to outputs.
     pub forwarding: Forwarding,
-    /// Its shares of the crosspoints' buffers.
+    /// Shares of the crosspoints' buffers.
     pub buffers: Buffers,
-    /// What happens when one of its buffers fills.
+    /// Reaction when one of the buffers fills.
     pub queue: QueueConfig,
-    /// Which of its queues an output serves next.
+    /// Discipline that picks which of its queues an output serves next.
     pub intra: IntraDiscipline,
-    /// Its place under [`InterDiscipline::StrictPriority`]: 0 is first.
+    /// Priority number under [`InterDiscipline::StrictPriority`]: 0 is served first.
     pub priority: u8,
-    /// When it ends ([`Fabric::expire`](crate::Fabric::expire)).
+    /// End of the virtual switch's lifetime ([`Fabric::expire`](crate::Fabric::expire)); `None`: unlimited.
     pub expires: Option<Instant>,
 }
 
 impl VirtualSwitchConfig {
-    /// A switch with full forwarding, tail drop, deficit round robin with a quantum of 1500 bytes, priority 0, for ever.
+    /// Returns a switch with full forwarding, tail drop, deficit round robin with a quantum of 1500 bytes, priority 0
+    /// and no end. `buffer` is its share of each crosspoint in bytes.
     pub fn new(name: &str, ports: Vec<VirtualPort>, buffer: u64) -> VirtualSwitchConfig {
         VirtualSwitchConfig {
             name: name.to_owned(),
@@ -113,7 +116,8 @@ impl VirtualSwitchConfig {
         }
     }
 
-    /// The crosspoints that it uses with their buffers, as far as its ports are its own.
+    /// Returns the crosspoints that it uses (input, output) with their buffers in bytes. Paths between ports that it
+    /// does not have are ignored.
     pub(crate) fn crosspoints(&self) -> Vec<(PortIndex, PortIndex, u64)> {
         let certain: HashMap<_, _> =
             self.buffers.certain.iter().map(|(from, to, bytes)| ((*from, *to), *bytes)).collect();
@@ -131,119 +135,122 @@ impl VirtualSwitchConfig {
         paths.into_iter().map(sized).collect()
     }
 
-    /// Its ports that packets come in by.
+    /// Iterates over the ports that packets enter by.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &VirtualPort> {
         self.ports.iter().filter(|port| port.rate_in.0 > 0)
     }
 
-    /// Its ports that packets leave by.
+    /// Iterates over the ports that packets leave by.
     pub(crate) fn outputs(&self) -> impl Iterator<Item = &VirtualPort> {
         self.ports.iter().filter(|port| port.rate_out.0 > 0)
     }
 }
 
-/// A virtual switch's port: a share of an input and an output of the same index.
+/// Port of a virtual switch: a share of the input and the output with this index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VirtualPort {
-    /// Which.
+    /// Index of the input and output.
     pub physical: PortIndex,
-    /// Guaranteed input capacity; 0: nothing comes in here, and there need not be such an input.
+    /// Guaranteed input capacity; 0: no packets enter here, and the input need not exist.
     pub rate_in: Bps,
-    /// Guaranteed output capacity; 0: nothing leaves here, and there need not be such an output.
+    /// Guaranteed output capacity; 0: no packets leave here, and the output need not exist.
     pub rate_out: Bps,
-    /// The output rate that it does not go beyond.
+    /// Maximum output rate; `None`: unlimited.
     pub ceiling: Option<Bps>,
-    /// Bytes that it may send in a round of [`InterDiscipline::Drr`]; shares of an output are as quanta are.
+    /// Bytes that the switch may send per round of [`InterDiscipline::Drr`]; shares of an output are proportional to
+    /// quanta.
     pub quantum: u32,
 }
 
 impl VirtualPort {
-    /// A port with the same rate in both directions, no ceiling and a quantum of 1500 bytes.
+    /// Returns a port with `rate` in both directions, no ceiling and a quantum of 1500 bytes.
     pub fn new(physical: PortIndex, rate: Bps) -> VirtualPort {
         VirtualPort { physical, rate_in: rate, rate_out: rate, ceiling: None, quantum: 1500 }
     }
 }
 
-/// Which inputs of a virtual switch lead to which outputs: the forwarding matrix.
+/// Forwarding matrix of a virtual switch: its paths from inputs to outputs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Forwarding {
-    /// All to all.
+    /// All inputs lead to all outputs.
     #[default]
     All,
-    /// These, input first.
+    /// Only these paths, input first.
     Paths(Vec<(PortIndex, PortIndex)>),
 }
 
-/// A virtual switch's shares of the crosspoints' buffers, in bytes.
+/// Shares of a virtual switch in the crosspoints' buffers, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Buffers {
-    /// Of crosspoints that `certain` does not name.
+    /// Share of crosspoints that `certain` does not name.
     pub default: u64,
-    /// Of certain crosspoints: input, output, bytes.
+    /// Shares of named crosspoints: input, output, bytes. The last entry for a crosspoint counts.
     pub certain: Vec<(PortIndex, PortIndex, u64)>,
 }
 
-/// What happens when a buffer fills.
+/// Reaction when a buffer fills.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum QueueConfig {
-    /// What arrives is dropped.
+    /// Drops the arriving packet.
     #[default]
     TailDrop,
-    /// Random early detection.
+    /// Random early detection (RED).
     Red(RedConfig),
-    /// The oldest are dropped until what arrives fits.
+    /// Drops the oldest packets until the arriving packet fits.
     DropHead,
 }
 
-/// Random early detection (Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", 1993), in bytes.
+/// Random early detection in bytes (Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
+/// 1993).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RedConfig {
-    /// Average bytes below which nothing is dropped; none: a third of `max`.
+    /// Average queue length in bytes below which no packet is dropped; `None`: a third of `max`.
     pub min: Option<u64>,
-    /// Average bytes from which on everything is dropped; none: the authors' 15 packets, of 1000 bytes, but at most three quarters of the
-    /// buffer.
+    /// Average queue length in bytes from which on every packet is dropped; `None`: the authors' 15 packets of 1000
+    /// bytes, but at most three quarters of the buffer.
     pub max: Option<u64>,
-    /// Probability of a drop as the average comes to `max`, above 0 and at most 1.
+    /// Probability of a drop as the average approaches `max`, above 0 and at most 1.
     pub probability: f64,
-    /// Weight of the present length in the average, above 0 and at most 1.
+    /// Weight of the current length in the average, above 0 and at most 1.
     pub weight: f64,
-    /// Between `max` and twice that, raise the probability from `probability` to 1 instead of dropping everything (Floyd, 2000). The
-    /// authors of 1993 do not.
+    /// Between `max` and twice `max`, raises the probability from `probability` to 1 instead of dropping every packet
+    /// (Floyd, 2000). The paper of 1993 does not.
     pub gentle: bool,
 }
 
 impl Default for RedConfig {
-    /// The values of the simulations of 1993: weight 0.002, probability 1/50, not gentle.
+    /// Returns the values of the simulations of 1993: weight 0.002, probability 1/50, not gentle.
     fn default() -> Self {
         RedConfig { min: None, max: None, probability: 0.02, weight: 0.002, gentle: false }
     }
 }
 
 impl RedConfig {
-    /// Both thresholds for a buffer of this size.
+    /// Returns the lower and the upper threshold in bytes for a buffer of this size.
     pub(crate) fn thresholds(&self, buffer: u64) -> (u64, u64) {
         let max = self.max.unwrap_or_else(|| 15_000.min(buffer / 4 * 3));
         (self.min.unwrap_or(max / 3), max.min(MAX_CROSSPOINT_BYTES))
     }
 }
 
-/// Which of a virtual switch's queues to an output is served next.
+/// Discipline among a virtual switch's queues to an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntraDiscipline {
-    /// One packet of each in turn.
+    /// Round robin: one packet of each queue in turn.
     RoundRobin,
-    /// Deficit round robin with the same quantum for all, in bytes.
+    /// Deficit round robin with one quantum for all queues.
     Drr {
-        /// Bytes that a queue may send in a round.
+        /// Bytes that a queue may send per round.
         quantum: u32,
     },
-    /// The packet that arrived first.
+    /// First come, first served: the packet that arrived first.
     Fcfs,
-    /// The queue with the most bytes; among equals the next in turn after the one served last.
+    /// Longest queue first: the queue with the most bytes; among equals the next one after the queue served last.
     Lqf,
-    /// In the order of the packets' numbers, which the queues hold rising: puts a split virtual link together again.
+    /// Order of the packets' numbers, which rise within each queue: reassembles a split virtual link.
     Merge {
-        /// How long a packet waits for one with a smaller number that may yet come. Then it is served, and what it waited for is given up.
+        /// Time that a packet waits for packets with smaller numbers. Then it is served, and the missing packets are
+        /// given up.
         patience: Duration,
     },
 }

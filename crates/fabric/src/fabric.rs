@@ -1,4 +1,4 @@
-//! The fabric: all inputs, outputs and virtual switches.
+//! The fabric: combines inputs, outputs and virtual switches behind one interface.
 use crate::admission::{Committed, check_fabric, free_place};
 use crate::output::{Decision, Output};
 use crate::resize::plan;
@@ -10,9 +10,10 @@ use crate::{
 };
 use weir_units::Instant;
 
-/// A crosspoint-queued fabric and the virtual switches that share it. `T` is what a queue holds: a frame's handle, or an index.
+/// A crosspoint-queued fabric and the virtual switches that share it. `T` is the item that a queue holds: a frame's
+/// handle or an index.
 ///
-/// `now` never goes back from one call to the next.
+/// `now` must not decrease from one call to the next.
 pub struct Fabric<T> {
     config: FabricConfig,
     outputs: Vec<Output>,
@@ -24,10 +25,10 @@ pub struct Fabric<T> {
 }
 
 impl<T> Fabric<T> {
-    /// A fabric without virtual switches.
+    /// Creates a fabric without virtual switches.
     ///
     /// # Errors
-    /// Ports, rates or buffers out of bounds.
+    /// Ports, rates or buffers are out of bounds.
     pub fn new(config: FabricConfig) -> Result<Fabric<T>, FabricError> {
         check_fabric(&config)?;
         let output = |output| Output::new(output, config.sharing, config.inputs.len());
@@ -42,24 +43,24 @@ impl<T> Fabric<T> {
         })
     }
 
-    /// What it was made with.
+    /// Returns the configuration that the fabric was created with.
     pub fn config(&self) -> &FabricConfig {
         &self.config
     }
 
-    /// Whether a virtual switch could be added now.
+    /// Checks whether a virtual switch could be added now.
     ///
     /// # Errors
-    /// The first thing that it asks for and cannot have: which port or crosspoint is short, and by how much.
+    /// The first request that cannot be granted: which port or crosspoint is short, and by how much.
     pub fn check(&self, now: Instant, switch: &VirtualSwitchConfig) -> Result<(), Refused> {
         free_place(&self.switches)?;
         self.committed.check(&self.config, now, switch)
     }
 
-    /// Adds a virtual switch. Others are not touched.
+    /// Adds a virtual switch. Other virtual switches are not affected.
     ///
     /// # Errors
-    /// As [`Fabric::check`].
+    /// Those of [`Fabric::check`].
     pub fn add(&mut self, now: Instant, switch: VirtualSwitchConfig) -> Result<SwitchIndex, Refused> {
         self.check(now, &switch)?;
         let place = free_place(&self.switches)?;
@@ -75,11 +76,12 @@ impl<T> Fabric<T> {
         Ok(SwitchIndex(index))
     }
 
-    /// Changes a virtual switch. Others are not touched, and its packets stay as far as its new buffers have room; the youngest are
-    /// dropped otherwise. Its disciplines start anew.
+    /// Changes a virtual switch. Other virtual switches are not affected. Its packets stay as far as its new buffers
+    /// have room; the youngest are dropped. Round-robin positions and RED averages are reset. A merge keeps the
+    /// number it expects next, and a ceiling keeps its history.
     ///
     /// # Errors
-    /// As [`Fabric::check`], with what the switch itself has being free; or there is no such switch.
+    /// Those of [`Fabric::check`], where the switch's own resources count as free; or the switch does not exist.
     pub fn resize(
         &mut self,
         now: Instant,
@@ -102,7 +104,7 @@ impl<T> Fabric<T> {
         Ok(())
     }
 
-    /// Removes a virtual switch, with all its packets and counters; does nothing if there is none.
+    /// Removes a virtual switch with all its packets and counters. Does nothing if it does not exist.
     pub fn remove(&mut self, now: Instant, index: SwitchIndex, dropped: &mut Vec<Dropped<T>>) {
         let Some(place) = self.switches.get_mut(usize::from(index.0)) else { return };
         let Some(switch) = place.take() else { return };
@@ -112,7 +114,7 @@ impl<T> Fabric<T> {
         }
     }
 
-    /// Removes the virtual switches whose time is up, and returns which.
+    /// Removes the virtual switches whose lifetime has ended and returns their indices.
     pub fn expire(&mut self, now: Instant, dropped: &mut Vec<Dropped<T>>) -> Vec<SwitchIndex> {
         let ended: Vec<SwitchIndex> =
             self.switches().filter(|(_, switch)| switch.ends_by(now)).map(|(index, _)| index).collect();
@@ -120,22 +122,23 @@ impl<T> Fabric<T> {
         ended
     }
 
-    /// When the first virtual switch's time is up.
+    /// Returns the earliest end of a virtual switch's lifetime.
     pub fn next_expiry(&self) -> Option<Instant> {
         self.switches().filter_map(|(_, switch)| switch.expires).min()
     }
 
-    /// A virtual switch.
+    /// Returns the configuration of a virtual switch.
     pub fn switch(&self, index: SwitchIndex) -> Option<&VirtualSwitchConfig> {
         self.switches.get(usize::from(index.0))?.as_ref()
     }
 
-    /// All virtual switches.
+    /// Iterates over all virtual switches.
     pub fn switches(&self) -> impl Iterator<Item = (SwitchIndex, &VirtualSwitchConfig)> {
         (0..).zip(&self.switches).filter_map(|(index, switch)| Some((SwitchIndex(index), switch.as_ref()?)))
     }
 
-    /// Puts a packet into its queue; returns whether it is there. What is dropped for it, itself or others, is appended to `dropped`.
+    /// Puts a packet into its queue. Returns true if it is queued. Appends the packets dropped for it, the packet
+    /// itself or others, to `dropped`.
     #[inline]
     pub fn enqueue(&mut self, now: Instant, at: Crosspoint, packet: Packet<T>, dropped: &mut Vec<Dropped<T>>) -> bool {
         let arrival = Arrival { now, at, packet };
@@ -150,7 +153,7 @@ impl<T> Fabric<T> {
         output.enqueue(arrival, &mut self.slab, || random.f64(), dropped)
     }
 
-    /// What an output sends now, its line being free.
+    /// Returns the packet that an output sends now. Call it when the output's line is free.
     #[inline]
     pub fn dequeue(&mut self, now: Instant, output: PortIndex) -> Next<T> {
         let Some(from) = self.outputs.get_mut(usize::from(output.0)) else { return Next::Empty };
@@ -163,7 +166,8 @@ impl<T> Fabric<T> {
         Next::Packet(taken.depart(switch, input))
     }
 
-    /// Puts packets that come at once into one queue; what is dropped is appended to `dropped`. Same as [`Fabric::enqueue`] for each, cheaper.
+    /// Puts several packets that arrive at once into one queue, and appends dropped packets to `dropped`. Equivalent
+    /// to [`Fabric::enqueue`] for each packet, but cheaper.
     #[inline]
     pub fn enqueue_all(
         &mut self,
@@ -185,8 +189,9 @@ impl<T> Fabric<T> {
         }
     }
 
-    /// Lets an output send one packet after the other, the first now, its line being free. `send` is given each, and says when the next
-    /// may start if that is to be now, too. Same as [`Fabric::dequeue`] for each, cheaper.
+    /// Sends packets of an output one after the other, the first now. Call it when the output's line is free. `send`
+    /// takes each packet and returns when the next one may start, or `None` to stop. Equivalent to
+    /// [`Fabric::dequeue`] for each packet, but cheaper.
     #[inline]
     pub fn dequeue_run(
         &mut self,
@@ -209,7 +214,8 @@ impl<T> Fabric<T> {
         }
     }
 
-    /// No more packets will come to this crosspoint: a [merge](crate::IntraDiscipline::Merge) does not wait for them.
+    /// Declares that no more packets will arrive at this crosspoint, so that a [merge](crate::IntraDiscipline::Merge)
+    /// does not wait for them.
     pub fn finish(&mut self, at: Crosspoint) {
         let Some(output) = self.outputs.get_mut(usize::from(at.output.0)) else { return };
         let Some(outlet) = output.outlet_mut(at.switch.0) else { return };
@@ -217,12 +223,13 @@ impl<T> Fabric<T> {
         output.changed(at.switch.0);
     }
 
-    /// What a crosspoint's queue counted since its virtual switch was added; none: the switch has no such queue.
+    /// Returns the counters of a crosspoint's queue since its virtual switch was added; `None` if the switch has no
+    /// such queue.
     pub fn counters(&self, at: Crosspoint) -> Option<CrosspointCounters> {
         self.outputs.get(usize::from(at.output.0))?.outlet(at.switch.0)?.counters(at.input.0)
     }
 
-    /// The sum over all queues of a virtual switch to an output.
+    /// Returns the sum of the counters over all queues of a virtual switch to an output.
     pub fn output_counters(&self, switch: SwitchIndex, output: PortIndex) -> CrosspointCounters {
         let inputs = (0..).take(self.config.inputs.len()).map(PortIndex);
         let mut sum = CrosspointCounters::default();
@@ -230,7 +237,7 @@ impl<T> Fabric<T> {
         sum
     }
 
-    /// The sum over all queues of a virtual switch.
+    /// Returns the sum of the counters over all queues of a virtual switch.
     pub fn switch_counters(&self, switch: SwitchIndex) -> CrosspointCounters {
         let outputs = (0..).take(self.config.outputs.len()).map(PortIndex);
         let mut sum = CrosspointCounters::default();
@@ -238,17 +245,17 @@ impl<T> Fabric<T> {
         sum
     }
 
-    /// What a merge counted; none: the switch does not merge at this output.
+    /// Returns the counters of a merge; `None` if the switch does not merge at this output.
     pub fn merge_counters(&self, switch: SwitchIndex, output: PortIndex) -> Option<MergeCounters> {
         self.outputs.get(usize::from(output.0))?.outlet(switch.0)?.merge_counters()
     }
 
-    /// What was dropped because there is no such virtual switch, or it has no such output.
+    /// Returns the packets dropped because their virtual switch does not exist or has no such output.
     pub fn stray(&self) -> Count {
         self.stray
     }
 
-    /// Packets in all queues.
+    /// Returns the number of packets in all queues.
     pub fn queued(&self) -> u32 {
         self.slab.used()
     }

@@ -1,4 +1,4 @@
-//! Which queue of a virtual switch an output serves next.
+//! Disciplines among the queues of a virtual switch at an output.
 use crate::bits::{BEFORE_FIRST, Bits};
 use crate::queue::Queue;
 use crate::slab::Slab;
@@ -7,19 +7,19 @@ use crate::{IntraDiscipline, MergeCounters};
 use std::time::Duration;
 use weir_units::Instant;
 
-/// What a discipline would serve.
+/// Packet that a discipline proposes to serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proposal {
-    /// The oldest packet from this input, and its length.
+    /// Oldest packet from this input (first), with its length in bytes (second).
     Packet(u16, u32),
-    /// Nothing before then.
+    /// No packet before this time.
     Wait(Instant),
 }
 
 /// A discipline and its state at one output.
 ///
-/// Queues are in the order of their inputs. A proposal stays the same until something arrives, is dropped or served: it may be asked for
-/// again, and refused.
+/// Queues are ordered by their inputs. A proposal stays valid until a packet arrives, is dropped or is served:
+/// callers may ask again, or not serve it.
 pub(crate) enum Intra {
     RoundRobin { last: u16 },
     Drr(Drr),
@@ -29,7 +29,7 @@ pub(crate) enum Intra {
 }
 
 impl Intra {
-    /// `members` are the inputs that lead to the output, of `inputs` that there are.
+    /// Creates the state of a discipline. `members` are the inputs that lead to the output, out of `inputs` in total.
     pub(crate) fn new(discipline: IntraDiscipline, inputs: usize, members: Bits) -> Intra {
         match discipline {
             IntraDiscipline::RoundRobin => Intra::RoundRobin { last: BEFORE_FIRST },
@@ -40,7 +40,7 @@ impl Intra {
         }
     }
 
-    /// What is to be served of queues of which `active`, some, hold packets.
+    /// Returns the packet to serve. `active` are the queues that hold packets; there must be at least one.
     #[inline]
     pub(crate) fn propose<T>(&mut self, now: Instant, active: &Bits, queues: &mut [Queue], slab: &Slab<T>) -> Proposal {
         let input = match self {
@@ -59,7 +59,7 @@ impl Intra {
         Proposal::Packet(input, queues[usize::from(input)].head_bytes())
     }
 
-    /// A proposed packet is being served: the state moves on. `queue` still holds it.
+    /// Updates the state when a proposed packet is being served. `queue` still holds the packet.
     #[inline]
     pub(crate) fn serving<T>(&mut self, input: u16, queue: &mut Queue, slab: &Slab<T>) {
         match self {
@@ -70,7 +70,7 @@ impl Intra {
         }
     }
 
-    /// A queue's packets changed.
+    /// Updates the state after a queue's packets changed.
     #[inline]
     pub(crate) fn changed<T>(&mut self, input: u16, queue: &Queue, slab: &Slab<T>) {
         let earliest = |order: fn(&crate::slab::Node<T>) -> u64| {
@@ -84,7 +84,8 @@ impl Intra {
         }
     }
 
-    /// A queue lost its last packet other than by being served: unless its turn is under way, what it had left to send is gone.
+    /// Resets the deficit of a queue that lost its last packet other than by being served, unless its turn is in
+    /// progress.
     pub(crate) fn emptied(&mut self, input: u16, queue: &mut Queue) {
         if !matches!(self, Intra::Drr(Drr { last, open: true, .. }) if *last == input) {
             queue.deficit = 0;
@@ -94,13 +95,13 @@ impl Intra {
 
 /// Deficit round robin (Shreedhar and Varghese, 1995).
 ///
-/// A turn stays open while the discipline above lets others go first. Whether its queue has run empty is looked at when the output next
-/// chooses a packet: what arrived meanwhile goes on with the turn.
+/// A turn stays open while the discipline among switches serves others. Only when the output next chooses a packet,
+/// the turn of an empty queue is ended: packets that arrived in the meantime continue the turn.
 pub(crate) struct Drr {
     quantum: u32,
-    /// Whose turn is or was.
+    /// Input of the current or last turn.
     last: u16,
-    /// Whether it still is.
+    /// True if the turn of `last` is not over.
     open: bool,
 }
 
@@ -121,7 +122,7 @@ impl Drr {
         self.next_turn(active, queues)
     }
 
-    /// The turn of the next queue that may send.
+    /// Starts the turn of the next queue that may send, and returns its input.
     fn next_turn(&mut self, active: &Bits, queues: &mut [Queue]) -> u16 {
         let mut refused = 0;
         while let Some(input) = active.next_after(self.last) {
@@ -154,7 +155,7 @@ impl Drr {
         }
     }
 
-    /// Grants at once what rounds without any service would: quanta may be much smaller than packets.
+    /// Grants the quanta of all rounds that would serve no packet at once: quanta may be much smaller than packets.
     #[cold]
     fn skip_rounds(&self, active: &Bits, queues: &mut [Queue]) {
         let rounds = |queue: &Queue| queue.head_bytes().saturating_sub(queue.deficit).div_ceil(self.quantum);
@@ -164,21 +165,21 @@ impl Drr {
     }
 }
 
-/// In the order of numbers, with bounded waiting.
+/// Serves packets in the order of their numbers, with bounded waiting.
 pub(crate) struct Merge {
     patience: Duration,
-    /// By number, the smallest first.
+    /// Queues by the number of their oldest packet, smallest first.
     first: Tournament,
-    /// Inputs by which packets may yet come.
+    /// Inputs by which packets may still arrive.
     expecting: Bits,
-    /// The number after the one served last.
+    /// Number after the one served last.
     next: u64,
-    /// Whether the last proposal was made because patience was at an end.
+    /// True if the last proposal was made because the patience had run out.
     impatient: bool,
     pub(crate) counters: MergeCounters,
 }
 
-/// How far behind a number is that it must be the first of a new series: no path holds so many packets back.
+/// Distance by which a smaller number must belong to a new series: no path delays that many packets.
 const NEW_SERIES: u64 = 1 << 20;
 
 impl Merge {
@@ -193,7 +194,7 @@ impl Merge {
         }
     }
 
-    /// The input to serve, or when there will be one.
+    /// Returns the input to serve, or the time until which to wait.
     fn propose<T>(&mut self, now: Instant, active: &Bits, queues: &[Queue], slab: &Slab<T>) -> Result<u16, Instant> {
         let input = self.first.winner_after(BEFORE_FIRST);
         let head = slab.node(queues[usize::from(input)].head());
@@ -212,7 +213,8 @@ impl Merge {
         self.next = self.next.max(number.saturating_add(1));
     }
 
-    /// Whether a packet comes too late to be served in order. A number far back starts a new series if nothing of the old one is left.
+    /// Returns true if a packet is too late to be served in order. A number far below the expected one starts a new
+    /// series if the queues are empty.
     pub(crate) fn is_late(&mut self, number: u64, nothing_queued: bool) -> bool {
         if nothing_queued && number.saturating_add(NEW_SERIES) < self.next {
             self.next = number;
@@ -220,12 +222,12 @@ impl Merge {
         number < self.next
     }
 
-    /// No more packets will come by an input.
+    /// Declares that no more packets will arrive by an input.
     pub(crate) fn finish(&mut self, input: u16) {
         self.expecting.remove(input);
     }
 
-    /// Goes on where another left off.
+    /// Takes over the expected number and the counters of the merge that this one replaces.
     pub(crate) fn resume(&mut self, before: &Merge) {
         (self.next, self.counters) = (before.next, before.counters);
     }

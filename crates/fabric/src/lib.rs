@@ -1,11 +1,13 @@
-//! A crosspoint-queued fabric that virtual switches share (Anhalt, 2011, chapter 4).
+//! A crosspoint-queued fabric that virtual switches share: admission, queues and schedulers (Anhalt, 2011, chapter
+//! 4).
 //!
-//! Between each input and each output lies a *crosspoint* with a buffer; every virtual switch has a share of it, its queue at this
-//! crosspoint. When an output's line is free, a discipline among the switches chooses one of them, and the switch's own discipline one of
-//! its queues to that output. What is guaranteed is admitted only if it is there ([`Fabric::check`]).
+//! Between each input and each output lies a *crosspoint* with a buffer. Every virtual switch has a share of that
+//! buffer: its queue at this crosspoint. When an output's line is free, a discipline among the switches chooses a
+//! virtual switch, and that switch's own discipline chooses one of its queues to the output. A guarantee is admitted
+//! only if its resources are free ([`Fabric::check`]).
 //!
-//! The fabric knows lengths, classes and time, no packets and no clock: a queue holds any `T`, such as a frame's handle or an index, and
-//! `now` is passed in. The same lines so run live and in virtual time.
+//! The fabric knows lengths, classes and time, but no packet contents and no clock. A queue holds any `T`, such as a
+//! frame's handle or an index, and callers pass in `now`. The same code therefore runs live and in virtual time.
 //!
 //! ```
 //! use weir_fabric::*;
@@ -53,15 +55,15 @@ pub use line::Line;
 pub use packet::{Crosspoint, Departure, DropReason, Dropped, Next, Packet, Pause, PortIndex, SwitchIndex};
 pub use split::{MAX_PATHS, SplitBy, SplitError, Splitter};
 
-/// Most inputs and most outputs of a fabric.
+/// Maximum number of inputs, and of outputs, of a fabric.
 pub const MAX_PORTS: usize = 256;
-/// Most virtual switches of a fabric.
+/// Maximum number of virtual switches of a fabric.
 pub const MAX_SWITCHES: usize = 256;
-/// Largest buffer of a physical crosspoint.
+/// Maximum buffer of a physical crosspoint in bytes.
 pub const MAX_CROSSPOINT_BYTES: u64 = 1_000_000_000;
-/// Most queues of all virtual switches together.
+/// Maximum number of queues of all virtual switches together.
 pub const MAX_QUEUES: usize = 1 << 21;
-/// Most packets in a fabric; more are dropped as if their buffer were full.
+/// Maximum number of packets in a fabric; further packets are dropped as if their buffer were full.
 pub const MAX_PACKETS: u32 = 1 << 24;
-/// Largest quantum of deficit round robin, in bytes.
+/// Maximum quantum of deficit round robin, in bytes.
 pub const MAX_QUANTUM: u32 = 1 << 24;

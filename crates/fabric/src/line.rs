@@ -1,51 +1,53 @@
-//! Rates in time: when the next packet may go.
+//! Rate limits in exact time: computes when the next packet may be sent.
 use std::time::Duration;
 use weir_units::{Bps, Instant};
 
-/// Fractions of a nanosecond: 2^32 to each. Rounding each packet to nanoseconds would lose 1.5 % of 10 Gbit/s in small packets.
+/// Bits of a nanosecond's fraction. Rounding each packet to nanoseconds would lose 1.5 % of 10 Gbit/s with small
+/// packets.
 const FRACTION_BITS: u32 = 32;
 
-/// A rate that is kept over any time, but for a slack: the generic cell rate algorithm (ITU-T I.371, annex A).
+/// Rate limit that holds over any time span, except for a slack: the generic cell rate algorithm (ITU-T I.371, annex
+/// A).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
-    /// Time a byte takes, in fractions.
+    /// Time per byte, in fractions of a nanosecond.
     per_byte: u128,
-    /// When all that was sent would be through at the rate, in fractions.
+    /// Time at which all bytes sent so far would be through at the rate, in fractions.
     through: u128,
-    /// How long before that the next may go.
+    /// Time before `through` at which the next packet may already be sent, in fractions.
     slack: u128,
 }
 
 impl Pace {
     pub(crate) fn new(rate: Bps, slack: Duration) -> Pace {
         let per_byte = (8_000_000_000u128 << FRACTION_BITS).div_ceil(u128::from(rate.0.max(1)));
-        // At most an hour, so that sums stay far from their end.
+        // The slack is at most one hour, so that sums cannot overflow.
         let slack = slack.min(Duration::from_secs(3600)).as_nanos() << FRACTION_BITS;
         Pace { per_byte, through: 0, slack }
     }
 
-    /// When the next packet may go, rounded up.
+    /// Returns when the next packet may be sent, rounded up to a nanosecond.
     #[inline]
     pub(crate) fn next(&self) -> Instant {
         nanos_up(self.through.saturating_sub(self.slack))
     }
 
-    /// Whether the next packet may go.
+    /// Returns true if the next packet may be sent now.
     #[inline]
     pub(crate) fn may_go(&self, now: Instant) -> bool {
         self.through <= fractions(now) + self.slack
     }
 
-    /// Counts a packet that goes now.
+    /// Counts a packet sent now.
     #[inline]
     pub(crate) fn spend(&mut self, now: Instant, bytes: u32) {
         let now = fractions(now);
-        // Less than a nanosecond of idling is the rounding of `next`.
+        // An idle time below one nanosecond comes from the rounding in `next`.
         let start = if now < self.through + (1 << FRACTION_BITS) { self.through } else { now };
         self.through = start + self.per_byte * u128::from(bytes);
     }
 
-    /// The same history at another rate.
+    /// Returns this rate limit with the history of another one.
     pub(crate) fn after(self, before: Option<Pace>) -> Pace {
         Pace { through: before.map_or(self.through, |before| before.through), ..self }
     }
@@ -62,41 +64,42 @@ fn nanos_up(fractions: u128) -> Instant {
     Instant::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
 }
 
-/// An output's line: one packet after the other, each as long as it takes at the rate.
+/// An output's line: sends one packet after the other, each for its time at the rate.
 ///
-/// Times are worked out from the rate, not from when someone looked, and `catch_up` bounds what is made up for by that: a line that is asked
-/// late sends at once what it should have sent, up to that time's worth, and so loses no rate. In virtual time it is zero.
+/// Times are computed from the rate, not from when the caller runs. `catch_up` bounds how much a late caller makes up
+/// for: a late line immediately sends what it should have sent, up to that time's worth, and so loses no rate. In
+/// virtual time `catch_up` is zero.
 #[derive(Debug, Clone)]
 pub struct Line {
     pace: Pace,
 }
 
 impl Line {
-    /// A free line. `catch_up` is at most an hour.
+    /// Creates a free line. `catch_up` is capped at one hour.
     pub fn new(rate: Bps, catch_up: Duration) -> Line {
         Line { pace: Pace::new(rate, catch_up) }
     }
 
-    /// Whether the next packet may start now.
+    /// Returns true if the next packet may start now.
     #[inline]
     pub fn free(&self, now: Instant) -> bool {
         self.pace.may_go(now)
     }
 
-    /// When the next packet may start, rounded up to a nanosecond.
+    /// Returns when the next packet may start, rounded up to a nanosecond.
     #[inline]
     pub fn free_at(&self) -> Instant {
         self.pace.next()
     }
 
-    /// A packet starts now; returns when the next may.
+    /// Counts a packet that starts now. Returns when the next one may start.
     #[inline]
     pub fn send(&mut self, now: Instant, bytes: u32) -> Instant {
         self.pace.spend(now, bytes);
         self.free_at()
     }
 
-    /// Another rate from the next packet on.
+    /// Changes the rate from the next packet on.
     pub fn set_rate(&mut self, rate: Bps) {
         let slack = Duration::from_nanos(nanos_up(self.pace.slack).as_nanos());
         self.pace = Pace::new(rate, slack).after(Some(self.pace));

@@ -1,4 +1,4 @@
-//! A virtual switch's part of an output: its queues to it, its discipline, its ceiling.
+//! A virtual switch's part of an output: its queues, its discipline and its ceiling.
 use crate::bits::Bits;
 use crate::intra::{Intra, Proposal};
 use crate::line::Pace;
@@ -12,38 +12,39 @@ use weir_units::Instant;
 pub(crate) type Drops = [Count; DropReason::ALL.len()];
 
 pub(crate) struct Outlet {
-    /// By input; those that do not lead here have no capacity.
+    /// Queues by input; a queue whose input does not lead here has capacity 0.
     pub(crate) queues: Vec<Queue>,
     pub(crate) drops: Vec<Drops>,
     /// Inputs whose queues hold packets.
     pub(crate) active: Bits,
     pub(crate) intra: Intra,
-    /// Packets that ever arrived.
+    /// Number of packets accepted so far; gives each packet its order of arrival.
     orders: u64,
-    /// What it may yet send in this round, under deficit round robin.
+    /// Bytes that the switch may still send in this round, under deficit round robin.
     pub(crate) deficit: u32,
     pub(crate) quantum: u32,
     pub(crate) priority: u8,
     pub(crate) ceiling: Option<Pace>,
     pub(crate) manager: QueueConfig,
-    /// Whether what its queues have room for is let in without more ado: tail drop (or drop-head) and strict sharing, no merge.
+    /// True if a packet with room in its queue is accepted without further checks: tail drop or drop-head, strict
+    /// sharing, no merge.
     is_plain: bool,
     law: Option<RedLaw>,
     red: Vec<Red>,
 }
 
-/// How far the turn goes that a virtual switch has at an output.
+/// Limit of a virtual switch's turn at an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OuterTurn {
-    /// Deficit round robin: what is left of this turn.
+    /// Deficit round robin: the rest of this turn.
     Deficit,
-    /// The same, and no other switch has a turn: its own follow one another.
+    /// Deficit round robin without another ready switch: its own turns follow one another.
     Alone,
-    /// Nobody else is there, and nothing is counted.
+    /// Strict priority without another ready switch: no limit, and no deficit is counted.
     Unbounded,
 }
 
-/// What is left of a quantum's turns after a packet: the fewest turns that it takes.
+/// Returns the deficit left after sending a packet, where the quantum is added as often as the packet requires.
 #[inline]
 fn after_turns(deficit: u32, quantum: u32, bytes: u32) -> u32 {
     if bytes <= deficit {
@@ -55,7 +56,7 @@ fn after_turns(deficit: u32, quantum: u32, bytes: u32) -> u32 {
     }
 }
 
-/// What an outlet is made with.
+/// Parameters of an outlet.
 pub(crate) struct Plan {
     pub(crate) capacities: Vec<u32>,
     pub(crate) intra: crate::IntraDiscipline,
@@ -97,13 +98,13 @@ impl Outlet {
         self.active.is_empty()
     }
 
-    /// Packets that were ever accepted.
+    /// Returns the number of packets accepted so far.
     #[inline]
     pub(crate) fn arrivals(&self) -> u64 {
         self.orders
     }
 
-    /// What would be served; only asked while there is something.
+    /// Returns the packet to serve, or how long to wait. Call only while the outlet holds packets.
     #[inline]
     pub(crate) fn propose<T>(&mut self, now: Instant, slab: &Slab<T>) -> Proposal {
         match &self.ceiling {
@@ -120,7 +121,7 @@ impl Outlet {
         }
     }
 
-    /// Takes the packet that was proposed.
+    /// Removes the packet that was proposed and returns it.
     #[inline]
     pub(crate) fn serve<T>(&mut self, now: Instant, input: u16, slab: &mut Slab<T>) -> Option<Taken<T>> {
         let queue = &mut self.queues[usize::from(input)];
@@ -139,7 +140,8 @@ impl Outlet {
         Some(taken)
     }
 
-    /// Counts packets as arrived and appends them, as long as there is nothing to look at but room; returns the first that needs more.
+    /// Accepts packets, and counts them as arrived, as long as room is the only condition to check. Returns the first
+    /// packet that needs further checks.
     #[inline]
     pub(crate) fn accept_run<T>(
         &mut self,
@@ -165,7 +167,7 @@ impl Outlet {
         left
     }
 
-    /// Whether an arriving packet can be accepted and nothing else need be looked at.
+    /// Returns true if an arriving packet can be accepted and room is the only condition to check.
     #[inline]
     pub(crate) fn has_plain_room(&self, input: u16, bytes: u32) -> bool {
         let queue = &self.queues[usize::from(input)];
@@ -189,9 +191,10 @@ impl Outlet {
         }
     }
 
-    /// Takes the packets behind the one just served that are certain to be served next, whoever asks, as long as `send` wants more: those
-    /// within what is left of turns, and where there is nobody else whose turn it could be, those of the next turns. Never a queue's last
-    /// packet, whose going changes more. Bytes taken.
+    /// Serves the packets after the one just served that are certain to be served next, as long as `send` wants more:
+    /// packets within the rest of the turns and, if no other queue or switch could take a turn, those of the next
+    /// turns. Never takes a queue's last packet, because emptying a queue changes more state. Returns the bytes
+    /// taken.
     #[inline]
     pub(crate) fn serve_run<T>(
         &mut self,
@@ -232,7 +235,7 @@ impl Outlet {
         taken
     }
 
-    /// Takes a packet out to be dropped, the oldest or the youngest, and counts it.
+    /// Removes a packet to drop it, the oldest or the youngest, and counts it.
     pub(crate) fn evict<T>(
         &mut self,
         now: Instant,
@@ -255,7 +258,7 @@ impl Outlet {
         Some(taken)
     }
 
-    /// Whether an arriving packet is dropped whatever room there is, and why.
+    /// Returns the reason to drop an arriving packet regardless of room; `None` if there is none.
     #[inline]
     pub(crate) fn refuses<T>(
         &mut self,
@@ -284,7 +287,7 @@ impl Outlet {
         Some(CrosspointCounters::new(queue.arrived, queued, queue.peak.into(), self.drops[usize::from(input)]))
     }
 
-    /// No more packets will come by an input.
+    /// Declares that no more packets will arrive by an input.
     pub(crate) fn finish(&mut self, input: u16) {
         if let Intra::Merge(merge) = &mut self.intra {
             merge.finish(input);
@@ -295,7 +298,8 @@ impl Outlet {
         if let Intra::Merge(merge) = &self.intra { Some(merge.counters) } else { None }
     }
 
-    /// Takes over what is queued and counted, and where its disciplines were, from the outlet that it replaces.
+    /// Takes over packets, counters, deficit, merge state and ceiling history from the outlet that it replaces.
+    /// Round-robin positions and RED averages start anew.
     pub(crate) fn resume<T>(&mut self, before: Outlet, slab: &Slab<T>) {
         for (queue, old) in self.queues.iter_mut().zip(before.queues) {
             queue.resume(old);

@@ -1,4 +1,4 @@
-//! An output: which virtual switch it serves next.
+//! An output: decides which virtual switch it serves next.
 use crate::bits::{BEFORE_FIRST, Bits};
 use crate::intra::Proposal;
 use crate::outlet::{OuterTurn, Outlet};
@@ -10,43 +10,43 @@ use weir_units::Instant;
 pub(crate) struct Output {
     pub(crate) config: OutputConfig,
     pub(crate) sharing: Sharing,
-    /// By virtual switch; none: it does not use this output.
+    /// Outlets by virtual switch; `None`: the switch does not use this output.
     pub(crate) outlets: Vec<Option<Box<Outlet>>>,
-    /// Bytes at each crosspoint, by input; only kept if sharing is flexible.
+    /// Bytes at each crosspoint, by input; maintained only if sharing is flexible.
     pub(crate) occupied: Vec<u64>,
-    /// Switches with packets that may be asked.
+    /// Virtual switches with packets that may be served.
     pub(crate) ready: Bits,
-    /// Switches with packets that a ceiling or a merge holds back.
+    /// Virtual switches with packets that a ceiling or a merge holds back.
     held: Bits,
-    /// When the first of those may be asked again, at the earliest.
+    /// Earliest time at which a switch in `held` may be served again.
     release: Instant,
     scheduler: Scheduler,
-    /// The switch served last, if that emptied the queue served.
+    /// Virtual switch served last, if that emptied the queue served.
     emptied: Option<u16>,
 }
 
-/// A discipline among virtual switches and its state.
+/// State of the discipline among virtual switches.
 enum Scheduler {
     Drr {
-        /// Whose visit is or was the last.
+        /// Virtual switch of the current or last visit.
         last: u16,
-        /// Whether it still is.
+        /// True if the visit of `last` is not over.
         visiting: bool,
     },
-    /// By rising priority number.
+    /// Priority levels by rising priority number.
     StrictPriority(Vec<Level>),
 }
 
-/// Virtual switches of the same priority.
+/// Virtual switches of one priority.
 struct Level {
     priority: u8,
     members: Bits,
     last: u16,
 }
 
-/// What an output decides.
+/// Decision of an output.
 pub(crate) enum Decision {
-    /// A packet of this switch, from this input.
+    /// Serve a packet of this virtual switch (first) from this input (second).
     Serve(u16, u16),
     Wait(Instant),
     Empty,
@@ -79,7 +79,8 @@ impl Output {
         self.outlets.get_mut(usize::from(switch))?.as_deref_mut()
     }
 
-    /// Gives a virtual switch its part, or takes it: what it holds is the caller's to keep.
+    /// Sets or removes the outlet of a virtual switch. Returns the previous one, whose packets the caller must keep
+    /// or drop.
     pub(crate) fn set_outlet(&mut self, switch: u16, outlet: Option<Outlet>) -> Option<Outlet> {
         let priority = outlet.as_ref().map(|outlet| outlet.priority);
         if self.outlets.len() <= usize::from(switch) && outlet.is_some() {
@@ -92,7 +93,7 @@ impl Output {
         before
     }
 
-    /// The outlet's packets changed other than by being served: asks it again.
+    /// Updates the readiness of a switch after its packets changed other than by being served.
     #[inline]
     pub(crate) fn changed(&mut self, switch: u16) {
         self.held.remove(switch);
@@ -106,7 +107,8 @@ impl Output {
         }
     }
 
-    /// As [`Output::changed`], after packets were dropped: a switch that lost its last loses what it had left to send, unless it is its turn.
+    /// Updates the readiness of a switch after packets were dropped. A switch that lost its last packet loses its
+    /// deficit, unless its visit is in progress.
     pub(crate) fn dropped(&mut self, switch: u16) {
         let its_turn = matches!(self.scheduler, Scheduler::Drr { last, visiting: true } if last == switch);
         if let Some(outlet) = self.outlet_mut(switch).filter(|outlet| outlet.is_empty() && !its_turn) {
@@ -115,10 +117,10 @@ impl Output {
         self.changed(switch);
     }
 
-    /// Which packet leaves next.
+    /// Decides which packet leaves next.
     ///
-    /// Whether the queue and the switch that were served last have run empty is looked at only now, so that what arrived meanwhile goes
-    /// on with their turn.
+    /// Checks only now whether the queue and the switch that were served last have run empty, so that packets that
+    /// arrived in the meantime continue their turn.
     #[inline]
     pub(crate) fn decide<T>(&mut self, now: Instant, slab: &Slab<T>) -> Decision {
         if self.release <= now {
@@ -140,7 +142,7 @@ impl Output {
         }
     }
 
-    /// Takes the packet that was decided on.
+    /// Removes the packet that was decided on and returns it.
     #[inline]
     pub(crate) fn serve<T>(&mut self, now: Instant, switch: u16, input: u16, slab: &mut Slab<T>) -> Option<Taken<T>> {
         let outlet = self.outlets[usize::from(switch)].as_deref_mut()?;
@@ -164,8 +166,9 @@ impl Output {
         Some(taken)
     }
 
-    /// Takes the packet that was decided on, and those after it that are certain to be next, as long as `send` says when one starts.
-    /// When the next that is to be decided on starts; none: no more are wanted.
+    /// Serves the packet that was decided on and the following packets that are certain to be next, as long as `send`
+    /// returns when the next one starts. Returns when the next packet to decide on starts; `None` if `send` wants no
+    /// more.
     #[inline]
     pub(crate) fn serve_turn<T>(
         &mut self,
@@ -198,7 +201,7 @@ impl Output {
         next
     }
 
-    /// Deficit round robin by the quanta of the switches' ports.
+    /// Chooses by deficit round robin with the quanta of the switches' ports. Returns switch and input.
     #[inline]
     fn decide_drr<T>(&mut self, now: Instant, last: u16, visiting: bool, slab: &Slab<T>) -> Option<(u16, u16)> {
         if visiting && let Some(outlet) = self.outlet_mut(last) {
@@ -234,7 +237,7 @@ impl Output {
         self.outlet(switch).map_or(0, |outlet| outlet.deficit)
     }
 
-    /// Grants at once what rounds without any service would: quanta may be much smaller than packets.
+    /// Grants the quanta of all rounds that would serve no packet at once: quanta may be much smaller than packets.
     #[cold]
     fn skip_rounds<T>(&mut self, now: Instant, slab: &Slab<T>) {
         let mut least = u32::MAX;
@@ -249,7 +252,7 @@ impl Output {
         }
     }
 
-    /// Strict priority, round robin by packets among equals.
+    /// Chooses by strict priority, with round robin by packets among equals. Returns switch and input.
     fn decide_strict<T>(&mut self, now: Instant, slab: &Slab<T>) -> Option<(u16, u16)> {
         loop {
             let Scheduler::StrictPriority(levels) = &self.scheduler else { return None };
@@ -261,14 +264,15 @@ impl Output {
         }
     }
 
-    /// What a switch would send now; if that is nothing, it is held back.
+    /// Returns the input and length in bytes of the packet that a switch would send now. If there is none, moves the
+    /// switch to `held`.
     #[inline]
     fn offer<T>(&mut self, now: Instant, switch: u16, slab: &Slab<T>) -> Option<(u16, u32)> {
         let outlet = self.outlets[usize::from(switch)].as_deref_mut()?;
         match outlet.propose(now, slab) {
             Proposal::Packet(input, bytes) => Some((input, bytes)),
             Proposal::Wait(until) => {
-                // Its visit is over, but being held must not let it save up more than a round.
+                // The visit is over. While held back, the switch must not save up more than one round.
                 outlet.deficit = outlet.deficit.min(outlet.quantum);
                 self.ready.remove(switch);
                 self.held.insert(switch);
@@ -278,7 +282,7 @@ impl Output {
         }
     }
 
-    /// Lets all that are held be asked again: those that must wait on are held again.
+    /// Makes all held switches ready again; a switch that must wait longer is held again when it is offered.
     #[cold]
     fn release_held(&mut self) {
         self.release = Instant::FAR;
@@ -290,7 +294,7 @@ impl Output {
 }
 
 impl Scheduler {
-    /// Puts a virtual switch into the level of its priority, and out of any other.
+    /// Moves a virtual switch to the level of its priority; `None` removes it from all levels.
     fn set_priority(&mut self, switch: u16, priority: Option<u8>) {
         let Scheduler::StrictPriority(levels) = self else { return };
         levels.iter_mut().for_each(|level| level.members.remove(switch));
@@ -304,7 +308,7 @@ impl Scheduler {
         levels.retain(|level| !level.members.is_empty());
     }
 
-    /// A virtual switch is gone: its visit is over.
+    /// Ends the visit of a virtual switch that was removed.
     fn forget(&mut self, switch: u16) {
         if let Scheduler::Drr { last, visiting } = self
             && *last == switch

@@ -1,4 +1,4 @@
-//! Virtual switches that come, change and go while others are served.
+//! Adds, changes and removes virtual switches while others are served.
 use crate::line::Pace;
 use crate::outlet::{Outlet, Plan};
 use crate::output::Output;
@@ -10,7 +10,7 @@ use crate::{
 };
 use weir_units::Instant;
 
-/// Each output's part of a virtual switch; none where it has no port.
+/// Returns each output's outlet for a virtual switch; `None` where the switch has no port.
 pub(crate) fn plan(fabric: &FabricConfig, switch: &VirtualSwitchConfig) -> Vec<Option<Outlet>> {
     let mut capacities: Vec<Option<Vec<u32>>> = vec![None; fabric.outputs.len()];
     switch.outputs().for_each(|port| capacities[usize::from(port.physical.0)] = Some(vec![0; fabric.inputs.len()]));
@@ -45,7 +45,7 @@ fn plan_outlet(fabric: &FabricConfig, switch: &VirtualSwitchConfig, port: &Virtu
 }
 
 impl Output {
-    /// Gives a virtual switch this part instead of the one it has: what is queued stays as far as it has room.
+    /// Replaces the outlet of a virtual switch: queued packets stay as far as they have room.
     pub(crate) fn replace<T>(
         &mut self,
         now: Instant,
@@ -65,7 +65,7 @@ impl Output {
         self.trim(now, switch, output, slab, dropped);
     }
 
-    /// Takes a virtual switch's part away with all that is queued in it.
+    /// Removes the outlet of a virtual switch with all packets queued in it.
     pub(crate) fn drain<T>(
         &mut self,
         now: Instant,
@@ -83,7 +83,8 @@ impl Output {
         self.set_outlet(switch, None);
     }
 
-    /// Drops what its queues have no room for, the youngest first. Borrowed buffer may be kept: others take it back when they need it.
+    /// Drops packets for which the queues have no room, the youngest first. Borrowed buffer space may be kept: its
+    /// owners reclaim it when they need it.
     fn trim<T>(&mut self, now: Instant, switch: u16, output: u16, slab: &mut Slab<T>, dropped: &mut Vec<Dropped<T>>) {
         let Some(outlet) = self.outlet(switch) else { return };
         for input in outlet.active.iter() {

@@ -1,11 +1,11 @@
-//! Room in buffers: who may enter, and who has to leave for it.
+//! Buffer space: decides which packets are accepted and which are dropped to make room.
 use crate::output::Output;
 use crate::queue::Taken;
 use crate::slab::Slab;
 use crate::{Crosspoint, DropReason, Dropped, Packet, PortIndex, QueueConfig, Sharing, SwitchIndex};
 use weir_units::Instant;
 
-/// A packet on its way into a queue.
+/// A packet about to enter a queue.
 pub(crate) struct Arrival<T> {
     pub(crate) now: Instant,
     pub(crate) at: Crosspoint,
@@ -25,7 +25,7 @@ impl<T> Taken<T> {
 }
 
 impl Output {
-    /// Enqueues what arrives for an outlet that is there, or drops it or others.
+    /// Enqueues a packet for an existing outlet, or drops the packet or others. Returns true if the packet is queued.
     #[inline]
     pub(crate) fn enqueue<T>(
         &mut self,
@@ -40,7 +40,7 @@ impl Output {
         outlet.queues[usize::from(input)].arrived.add(bytes);
         if outlet.has_plain_room(input, bytes) && !slab.is_full() {
             outlet.accept(arrival.now, input, arrival.packet, slab);
-            // Otherwise it is known to have packets.
+            // If the switch was ready already, nothing changes.
             if !self.ready.contains(switch) {
                 self.changed(switch);
             }
@@ -49,7 +49,8 @@ impl Output {
         self.enqueue_with_care(arrival, slab, random, dropped)
     }
 
-    /// The same, looking at everything.
+    /// Enqueues a packet after all checks: refusal by RED or a merge, buffer sharing, drop-head. Returns true if it
+    /// is queued.
     #[inline(never)]
     fn enqueue_with_care<T>(
         &mut self,
@@ -76,7 +77,8 @@ impl Output {
         false
     }
 
-    /// Enqueues packets as long as there is nothing to look at but room; returns the first that needs more.
+    /// Enqueues packets as long as room is the only condition to check. Returns the first packet that needs further
+    /// checks.
     #[inline]
     pub(crate) fn enqueue_plain<T>(
         &mut self,
@@ -108,7 +110,7 @@ impl Output {
         self.changed(switch.0);
     }
 
-    /// Whether there is room, after dropping what has to give way.
+    /// Returns true if there is room for a packet, after dropping packets that must give way.
     #[inline]
     fn admits<T>(&mut self, arrival: &Arrival<T>, slab: &mut Slab<T>, dropped: &mut Vec<Dropped<T>>) -> bool {
         let at = arrival.at;
@@ -122,7 +124,7 @@ impl Output {
         self.makes_room(arrival.now, at, bytes, slab, dropped)
     }
 
-    /// Whether a queue's own buffer has room.
+    /// Returns true if a queue's own buffer has room.
     #[inline]
     fn fits_own(&self, at: Crosspoint, bytes: u64) -> bool {
         let Some(outlet) = self.outlet(at.switch.0) else { return false };
@@ -130,7 +132,7 @@ impl Output {
         u64::from(queue.bytes) + bytes <= u64::from(queue.capacity)
     }
 
-    /// Whether the physical crosspoint has room.
+    /// Returns true if the physical crosspoint has room.
     fn fits_crosspoint(&self, input: PortIndex, bytes: u64) -> bool {
         self.occupied[usize::from(input.0)] + bytes <= self.config.crosspoint_bytes
     }
@@ -152,7 +154,7 @@ impl Output {
             if self.fits_own(at, bytes) {
                 return !flexible || self.reclaim(now, at, bytes, slab, dropped);
             }
-            // Without room even in an empty queue, dropping others would not help.
+            // If the packet does not fit even in an empty queue, dropping others would not help.
             if !drops_head || !self.could_fit(at, bytes) || !self.evict(now, at, true, DropReason::Head, slab, dropped)
             {
                 return false;
@@ -160,15 +162,15 @@ impl Output {
         }
     }
 
-    /// Whether a queue's own buffer could hold this if it were empty.
+    /// Returns true if a queue's own buffer could hold this many bytes if it were empty.
     fn could_fit(&self, at: Crosspoint, bytes: u64) -> bool {
         self.outlet(at.switch.0).is_some_and(|outlet| bytes <= outlet.queues[usize::from(at.input.0)].capacity.into())
     }
 
-    /// Takes back buffer that others borrowed at a crosspoint, from the one that borrowed most first.
+    /// Reclaims buffer space that others borrowed at a crosspoint, first from the virtual switch that borrowed most.
     ///
-    /// It is there: all own buffers together are not larger than the crosspoint, so if one that stays within its own finds no room, another
-    /// holds more than its own.
+    /// Borrowed space exists: the sum of all own buffers does not exceed the crosspoint, so if a queue within its own
+    /// buffer finds no room, another queue holds more than its own buffer.
     #[cold]
     fn reclaim<T>(
         &mut self,
@@ -188,7 +190,7 @@ impl Output {
         true
     }
 
-    /// The virtual switch whose queue from an input is furthest beyond its own buffer.
+    /// Returns the virtual switch whose queue from an input exceeds its own buffer by most.
     fn largest_borrower(&self, input: PortIndex) -> Option<u16> {
         let beyond = |(switch, outlet): (u16, &Option<Box<crate::outlet::Outlet>>)| {
             let queue = &outlet.as_ref()?.queues[usize::from(input.0)];
@@ -197,7 +199,7 @@ impl Output {
         (0..).zip(&self.outlets).filter_map(beyond).max_by_key(|(beyond, _)| *beyond).map(|(_, switch)| switch)
     }
 
-    /// Drops a queue's oldest or youngest packet; false if there is none.
+    /// Drops a queue's oldest or youngest packet. Returns false if there is none.
     pub(crate) fn evict<T>(
         &mut self,
         now: Instant,
