@@ -1,12 +1,12 @@
-//! Sets of small numbers, searched in a circle.
+//! Bit sets of small numbers with circular search.
 use crate::MAX_PORTS;
 
 const WORDS: usize = MAX_PORTS / 64;
-/// Before the first number: what comes after it in the circle is 0.
+/// Start of the circle: the search after it begins with 0.
 pub(crate) const BEFORE_FIRST: u16 = 255;
 const _: () = assert!(MAX_PORTS == 256 && crate::MAX_SWITCHES == MAX_PORTS);
 
-/// A set of inputs or of virtual switches.
+/// Set of inputs or of virtual switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Bits([u64; WORDS]);
 
@@ -31,7 +31,7 @@ impl Bits {
         self.0 == [0; WORDS]
     }
 
-    /// Whether this number is there, and no other.
+    /// Returns true if this number is the only one in the set.
     #[inline]
     pub(crate) fn is_only(&self, number: u16) -> bool {
         let mut only = Bits::default();
@@ -47,7 +47,7 @@ impl Bits {
         Bits(std::array::from_fn(|word| self.0[word] & other.0[word]))
     }
 
-    /// The first of the set after `last` in the circle: `last` itself comes at the very end.
+    /// Returns the first member after `last` in the circle; `last` itself comes at the end.
     #[inline]
     pub(crate) fn next_after(&self, last: u16) -> Option<u16> {
         let start = if last < BEFORE_FIRST { last + 1 } else { 0 };

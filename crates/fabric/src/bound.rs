@@ -1,16 +1,18 @@
-//! How long a packet that finds none of its own before it waits at most, until its last bit has left: what a discipline guarantees.
+//! Delay bounds of disciplines: maximum time from a packet's arrival at an empty queue until its last bit has left.
 use std::time::Duration;
 use weir_units::Bps;
 
-/// Under deficit round robin: the quanta of a round but its own, and what the others have left over from the round before, then the packet itself;
-/// (3F - 2q)/C, F being the sum of the quanta, q its own (after Shreedhar and Varghese, 1995; Stiliadis and Varma, 1998). Quanta are at
-/// least one largest packet.
+/// Returns the bound under deficit round robin: (3F - 2q)/C plus the packet's own time, where F is the sum of the
+/// quanta (`round_bytes`), q the own quantum and C the rate. It covers the other quanta of a round, what others have
+/// left over from the previous round, and the packet (after Shreedhar and Varghese, 1995; Stiliadis and Varma, 1998).
+/// Requires quanta of at least one longest packet.
 pub fn drr_bound(round_bytes: u64, own_quantum: u64, packet_bytes: u64, rate: Bps) -> Duration {
     let before = round_bytes.saturating_mul(3).saturating_sub(own_quantum.saturating_mul(2));
     rate.time_of(before.saturating_add(packet_bytes))
 }
 
-/// Under strict priority, first of all: the packet that is being sent, then the packet itself. For those behind there is no bound.
+/// Returns the bound of the highest priority under strict priority: the packet being sent, then the packet itself.
+/// Lower priorities have no bound.
 pub fn strict_priority_bound(largest_packet: u64, packet_bytes: u64, rate: Bps) -> Duration {
     rate.time_of(largest_packet.saturating_add(packet_bytes))
 }
@@ -22,7 +24,7 @@ mod tests {
     #[test]
     fn bounds_grow_with_the_others() {
         let rate = Bps(1_000_000_000);
-        // Four with quanta of one largest packet: ten of them, and the packet.
+        // Four switches with quanta of one longest packet: ten of these packets, and the packet.
         assert_eq!(drr_bound(4 * 1514, 1514, 1514, rate), rate.time_of(11 * 1514));
         assert_eq!(drr_bound(1514, 1514, 100, rate), rate.time_of(1614));
         assert_eq!(strict_priority_bound(1514, 64, rate), rate.time_of(1578));

@@ -1,24 +1,24 @@
-//! What the fabric counts.
+//! Counters of the fabric.
 use crate::DropReason;
 use std::ops::AddAssign;
 
-/// Packets and their bytes.
+/// Number of packets and of their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
-    /// Their lengths together.
+    /// Sum of their lengths in bytes.
     pub bytes: u64,
 }
 
 impl Count {
-    /// One more.
+    /// Counts a packet.
     pub(crate) fn add(&mut self, bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
     }
 
-    /// What is left without `other`, which is part of it.
+    /// Returns the difference to `other`, which must be a part of this count.
     pub(crate) fn without(self, other: Count) -> Count {
         Count { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
     }
@@ -31,18 +31,18 @@ impl AddAssign for Count {
     }
 }
 
-/// What happened at a queue since its virtual switch was added. What came in is what went out, was dropped and is queued.
+/// Counters of a queue since its virtual switch was added. Arrived equals departed plus dropped plus queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CrosspointCounters {
-    /// What was to be enqueued.
+    /// Packets that arrived for the queue, accepted or not.
     pub arrived: Count,
-    /// What was dequeued.
+    /// Packets dequeued by the output.
     pub departed: Count,
-    /// What is in the queue.
+    /// Packets in the queue.
     pub queued: Count,
-    /// Most bytes that the queue held; of sums, the largest of them.
+    /// Maximum number of bytes that the queue held; in sums, the largest of the summands.
     pub peak_bytes: u64,
-    /// What was dropped, by reason.
+    /// Dropped packets, by reason.
     drops: [Count; DropReason::ALL.len()],
 }
 
@@ -53,12 +53,12 @@ impl CrosspointCounters {
         counters
     }
 
-    /// What was dropped for a reason.
+    /// Returns the packets dropped for a reason.
     pub fn dropped_for(&self, reason: DropReason) -> Count {
         self.drops[reason as usize]
     }
 
-    /// What was dropped for whatever reason.
+    /// Returns the packets dropped for any reason.
     pub fn dropped(&self) -> Count {
         let mut sum = Count::default();
         self.drops.iter().for_each(|count| sum += *count);
@@ -76,11 +76,11 @@ impl AddAssign for CrosspointCounters {
     }
 }
 
-/// What a merge did.
+/// Counters of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MergeCounters {
-    /// Numbers that it passed over: lost before it, or waited for in vain.
+    /// Numbers that were skipped: lost before the merge, or waited for in vain.
     pub missing: u64,
-    /// How often it served a packet because its patience was at an end.
+    /// Number of packets served because the patience had run out.
     pub gave_up: u64,
 }

@@ -1,42 +1,42 @@
-//! What goes into the fabric, comes out and falls out.
+//! Packets and crosspoints: what enters the fabric, leaves it and is dropped by it.
 use std::fmt;
 use weir_units::Instant;
 
-/// A port of the fabric, counted from 0: an input or an output.
+/// Index of an input or an output of the fabric, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortIndex(pub u16);
 
-/// A virtual switch of a fabric. After it was removed, another may get the same.
+/// Index of a virtual switch of a fabric. After the switch was removed, another one may get the same index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchIndex(pub u16);
 
 /// A queue: a virtual switch's share of the buffer between an input and an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Crosspoint {
-    /// Whose.
+    /// Virtual switch that owns the queue.
     pub switch: SwitchIndex,
-    /// Where its packets come from.
+    /// Input from which packets arrive.
     pub input: PortIndex,
-    /// Where they go.
+    /// Output to which packets are sent.
     pub output: PortIndex,
 }
 
-/// A packet as the fabric knows it.
+/// A packet as the fabric sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet<T> {
-    /// Its length: what it takes of buffers and rates.
+    /// Length in bytes, which counts for buffers and rates.
     pub bytes: u32,
-    /// The traffic class that it is accounted to; the fabric hands it on.
+    /// Traffic class; the fabric only passes it on.
     pub class: u8,
-    /// Its number on a split virtual link, in the order of which [`IntraDiscipline::Merge`](crate::IntraDiscipline::Merge) serves; others
-    /// do not look at it.
+    /// Number on a split virtual link, by which [`IntraDiscipline::Merge`](crate::IntraDiscipline::Merge) orders
+    /// packets. Other disciplines ignore it.
     pub number: u64,
-    /// What it is to the caller.
+    /// Item of the caller, such as a frame's handle.
     pub item: T,
 }
 
 impl<T> Packet<T> {
-    /// A packet of class 0.
+    /// Returns a packet of class 0.
     pub fn new(bytes: u32, item: T) -> Packet<T> {
         Packet { bytes, class: 0, number: 0, item }
     }
@@ -45,80 +45,81 @@ impl<T> Packet<T> {
 /// A packet that leaves by its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Departure<T> {
-    /// Its virtual switch.
+    /// Virtual switch of the packet.
     pub switch: SwitchIndex,
-    /// The input it came by.
+    /// Input by which the packet arrived.
     pub input: PortIndex,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u32,
-    /// Its class.
+    /// Traffic class of the packet.
     pub class: u8,
-    /// When it was enqueued.
+    /// Time at which the packet was enqueued.
     pub arrived: Instant,
-    /// What it is to the caller.
+    /// Item of the caller.
     pub item: T,
 }
 
-/// What an output sends next.
+/// Next action of an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next<T> {
-    /// This packet. Its buffer is free from now on.
+    /// Send this packet. Its buffer space is free from now on.
     Packet(Departure<T>),
-    /// Nothing before then, unless something arrives: a ceiling or a merge holds what there is. [`Instant::FAR`]: only an arrival helps.
+    /// Send no packet before this time, unless one arrives: a ceiling or a merge holds the queued packets back.
+    /// [`Instant::FAR`] means that only an arrival can change this.
     Wait(Instant),
-    /// Nothing is queued.
+    /// No packet is queued.
     Empty,
 }
 
-/// Why a run of packets ended.
+/// Reason why a run of packets ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pause {
-    /// Whoever sends them wants no more for now.
+    /// The caller's `send` wanted no more packets.
     Stopped,
-    /// As [`Next::Wait`].
+    /// Packets are queued but held back until this time; see [`Next::Wait`].
     Wait(Instant),
-    /// As [`Next::Empty`].
+    /// No packet is queued; see [`Next::Empty`].
     Empty,
 }
 
-/// A packet that the fabric lost.
+/// A packet that the fabric dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped<T> {
-    /// Where.
+    /// Queue of the packet.
     pub at: Crosspoint,
-    /// Why.
+    /// Reason of the drop.
     pub reason: DropReason,
-    /// When it was enqueued; when it was dropped, if it never was.
+    /// Time at which the packet was enqueued, or dropped if it was never enqueued.
     pub arrived: Instant,
-    /// The packet.
+    /// The dropped packet.
     pub packet: Packet<T>,
 }
 
-/// Why the fabric drops a packet.
+/// Reason why the fabric drops a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
-    /// No such virtual switch, or it does not lead from this input to this output.
+    /// The virtual switch does not exist, or does not lead from this input to this output.
     NoPath,
-    /// It arrived and did not fit.
+    /// The arriving packet did not fit.
     BufferFull,
-    /// It was the oldest, and what arrived did not fit.
+    /// The packet was the oldest of its queue, and an arriving packet did not fit.
     Head,
-    /// RED dropped it with a probability.
+    /// RED dropped the packet with a probability.
     RedEarly,
-    /// RED dropped it because the average was beyond the upper threshold.
+    /// RED dropped the packet because the average exceeded the upper threshold.
     RedForced,
-    /// It lay in buffer borrowed from another virtual switch, which needed it.
+    /// The packet lay in buffer space borrowed from another virtual switch, which needed it.
     Reclaimed,
-    /// It arrived at a merge that had given up waiting for it.
+    /// The packet arrived at a merge that had given up waiting for it.
     Late,
-    /// Its virtual switch was resized and it fits no more.
+    /// The virtual switch was resized, and the packet no longer fits.
     Resized,
-    /// Its virtual switch was removed.
+    /// The virtual switch was removed.
     Removed,
 }
 
 impl DropReason {
-    /// All of them, in the order of their counters.
+    /// All reasons, in the order of their counters.
     pub const ALL: [DropReason; 9] = [
         DropReason::NoPath,
         DropReason::BufferFull,
@@ -131,7 +132,7 @@ impl DropReason {
         DropReason::Removed,
     ];
 
-    /// Its name in reports, such as `buffer_full`.
+    /// Returns the name in reports, such as `buffer_full`.
     pub const fn name(self) -> &'static str {
         match self {
             DropReason::NoPath => "no_path",

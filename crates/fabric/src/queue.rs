@@ -1,32 +1,32 @@
-//! A queue at a crosspoint: a list of packets in the order they came, which may lose its head or its tail.
+//! A queue at a crosspoint: a list of packets in order of arrival, from which the head or the tail can be removed.
 use crate::slab::{NONE, Slab, Step};
 use crate::{Count, Departure, Packet, PortIndex, SwitchIndex};
 use weir_units::Instant;
 
-/// What the packet path touches of a queue: a cache line.
+/// State of a queue on the packet path, in one cache line.
 pub(crate) struct Queue {
     head: u32,
     tail: u32,
-    /// Length of the oldest packet, so that disciplines need not look at it.
+    /// Length of the oldest packet in bytes, cached so that disciplines need not access its node.
     head_bytes: u32,
     pub(crate) packets: u32,
     pub(crate) bytes: u32,
-    /// Its own buffer; 0: its switch does not lead here.
+    /// Own buffer in bytes; 0: its virtual switch does not lead here.
     pub(crate) capacity: u32,
-    /// What it may yet send, under deficit round robin.
+    /// Bytes that the queue may still send in its turn, under deficit round robin.
     pub(crate) deficit: u32,
     pub(crate) peak: u32,
     pub(crate) arrived: Count,
 }
 
-/// A packet taken out of a queue.
+/// A packet removed from a queue.
 pub(crate) struct Taken<T> {
     pub(crate) arrived: Instant,
     pub(crate) packet: Packet<T>,
 }
 
 impl<T> Taken<T> {
-    /// Leaves by its output.
+    /// Converts the packet to a departure by its output.
     #[inline]
     pub(crate) fn depart(self, switch: u16, input: u16) -> Departure<T> {
         let Packet { bytes, class, item, .. } = self.packet;
@@ -49,7 +49,7 @@ impl Queue {
         }
     }
 
-    /// Takes over the packets and counters of the queue that it replaces.
+    /// Takes over the packets and counters of the queue that this one replaces.
     pub(crate) fn resume(&mut self, before: Queue) {
         *self = Queue { capacity: self.capacity, deficit: 0, ..before };
     }
@@ -59,13 +59,13 @@ impl Queue {
         self.packets == 0
     }
 
-    /// The node of the oldest packet; only asked while there is one.
+    /// Returns the node of the oldest packet. Call only while there is one.
     #[inline]
     pub(crate) fn head(&self) -> u32 {
         self.head
     }
 
-    /// Length of the oldest packet; only asked while there is one.
+    /// Returns the length in bytes of the oldest packet. Call only while there is one.
     #[inline]
     pub(crate) fn head_bytes(&self) -> u32 {
         self.head_bytes
@@ -86,8 +86,8 @@ impl Queue {
         self.tail = at;
     }
 
-    /// Counts packets as arrived and appends them, as long as its own buffer has room; returns the first for which there is none. `orders`:
-    /// packets that arrived before.
+    /// Appends packets and counts them as arrived, as long as the queue's own buffer has room. Returns the first
+    /// packet that does not fit. `orders` is the number of packets that arrived before.
     #[inline]
     pub(crate) fn push_run<T>(
         &mut self,
@@ -128,7 +128,8 @@ impl Queue {
         left.or_else(|| packets.next())
     }
 
-    /// Takes the oldest packets, never the last one, as long as one of the length of the oldest `may_go`, and `send` wants more. Bytes taken.
+    /// Removes the oldest packets, never the last one, as long as `may_go` accepts the length of the oldest and
+    /// `send` wants more. Returns the bytes removed.
     #[inline]
     pub(crate) fn pop_run<T>(
         &mut self,
@@ -154,7 +155,7 @@ impl Queue {
         bytes
     }
 
-    /// Takes the oldest packet.
+    /// Removes the oldest packet.
     #[inline]
     pub(crate) fn pop_head<T>(&mut self, slab: &mut Slab<T>) -> Option<Taken<T>> {
         let at = self.head;
@@ -168,7 +169,7 @@ impl Queue {
         self.take(slab, at)
     }
 
-    /// Takes the youngest packet.
+    /// Removes the youngest packet.
     pub(crate) fn pop_tail<T>(&mut self, slab: &mut Slab<T>) -> Option<Taken<T>> {
         let at = self.tail;
         if self.packets == 0 {
@@ -178,7 +179,7 @@ impl Queue {
         self.take(slab, at)
     }
 
-    /// Takes the packet of a node that is out of the list.
+    /// Removes the packet of a node that is already unlinked from the list.
     #[inline]
     fn take<T>(&mut self, slab: &mut Slab<T>, at: u32) -> Option<Taken<T>> {
         let node = slab.node(at);

@@ -1,18 +1,19 @@
-//! Random early detection (S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance", 1993), in bytes.
+//! Random early detection in bytes (S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion
+//! Avoidance", 1993).
 use crate::{DropReason, RedConfig};
 use weir_units::{Bps, Instant};
 
-/// Length of the packets that an idle queue is taken to have sent, the authors' packets.
+/// Length in bytes of the packets that an idle queue is assumed to have sent: that of the paper.
 const TYPICAL_BYTES: u64 = 1000;
 
-/// What is the same for all queues to one output.
+/// Parameters shared by all queues to one output.
 #[derive(Clone, Copy)]
 pub(crate) struct RedLaw {
     probability: f64,
     weight: f64,
     gentle: bool,
     max_packet: f64,
-    /// Nanoseconds that a typical packet takes.
+    /// Transmission time of a typical packet in ns.
     typical_ns: f64,
     config: RedConfig,
 }
@@ -30,14 +31,14 @@ impl RedLaw {
     }
 }
 
-/// A queue's average and what goes with it.
+/// RED state of one queue.
 pub(crate) struct Red {
     min: f64,
     max: f64,
     average: f64,
-    /// Packets since the last drop while the average was between the thresholds; none before the first of them.
+    /// Packets since the last drop while the average was between the thresholds; `None` before the first such packet.
     since: Option<u32>,
-    /// When it ran empty, while it is.
+    /// Time since which the queue is empty; `None` while it holds packets.
     empty_since: Option<Instant>,
 }
 
@@ -47,7 +48,8 @@ impl Red {
         Red { min: min as f64, max: max as f64, average: 0.0, since: None, empty_since: Some(Instant::ZERO) }
     }
 
-    /// Whether a packet that arrives at a queue with `queued` bytes is dropped, and why; `random` is uniform in [0, 1).
+    /// Returns the reason to drop a packet that arrives at a queue with `queued` bytes; `None` to accept it. `random`
+    /// returns a uniform number in [0, 1).
     pub(crate) fn arrives(
         &mut self,
         law: &RedLaw,
@@ -67,7 +69,8 @@ impl Red {
         }
         let since = self.since.map_or(0, |since| since.saturating_add(1));
         self.since = Some(since);
-        // Long packets are dropped rather than short ones, and drops are spread evenly over time (section 4 of the paper).
+        // Long packets are more likely to be dropped than short ones, and drops are spread evenly over time (section
+        // 4 of the paper).
         let chance = chance * f64::from(bytes) / law.max_packet;
         let spread = 1.0 - f64::from(since) * chance;
         let drop = spread <= 0.0 || random() < chance / spread;
@@ -77,7 +80,7 @@ impl Red {
         drop.then_some(DropReason::RedEarly)
     }
 
-    /// The average with the present length; an idle queue counts as having sent typical packets.
+    /// Updates the average with the current length. An idle queue counts as having sent typical packets.
     fn update(&mut self, law: &RedLaw, now: Instant, queued: u32) {
         match self.empty_since.filter(|_| queued == 0) {
             Some(since) => {
@@ -89,7 +92,7 @@ impl Red {
         }
     }
 
-    /// The probability of a drop for the average; none: certain.
+    /// Returns the probability of a drop for the current average; `None`: the drop is certain.
     fn chance(&self, law: &RedLaw) -> Option<f64> {
         let over = (self.average - self.min) / (self.max - self.min).max(1.0);
         match self.average {
@@ -102,12 +105,12 @@ impl Red {
         }
     }
 
-    /// The queue holds packets.
+    /// Marks the queue as holding packets.
     pub(crate) fn filled(&mut self) {
         self.empty_since = None;
     }
 
-    /// The queue ran empty.
+    /// Marks the queue as empty.
     pub(crate) fn emptied(&mut self, now: Instant) {
         self.empty_since = Some(now);
     }
@@ -118,17 +121,17 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Thresholds of 5000 and 15000 bytes, packets of 1000 bytes at most.
+    /// Returns thresholds of 5000 and 15000 bytes, for packets of at most 1000 bytes.
     fn config() -> RedConfig {
         RedConfig { min: Some(5000), max: Some(15_000), ..RedConfig::default() }
     }
 
-    /// 8 us for a typical packet.
+    /// Returns parameters with 8 us per typical packet.
     fn law(config: RedConfig) -> RedLaw {
         RedLaw::new(config, Bps(1_000_000_000), 1000)
     }
 
-    /// A queue that is not empty, whose average is at once what it holds.
+    /// Returns the state of a queue that is not empty.
     fn red(law: &RedLaw) -> Red {
         let mut red = Red::new(law, 100_000);
         red.filled();
@@ -189,13 +192,14 @@ mod tests {
         let later = Instant::from_nanos(1000) + Duration::from_micros(800);
         red.update(&law, later, 0);
         assert!((red.average - 10_000.0 * 0.998_f64.powi(100)).abs() < 1e-6, "{}", red.average);
-        // Time counts once.
+        // Idle time counts only once.
         let before = red.average;
         red.update(&law, later, 0);
         assert!((red.average - before).abs() < 1e-9);
     }
 
-    /// Distances from one drop to the next with the average at 10,000 bytes, which is a probability of 0.01 for the longest packets.
+    /// Returns the distances between drops with the average at 10,000 bytes, which is a probability of 0.01 for the
+    /// longest packets.
     fn gaps(bytes: u32, drops: usize) -> Vec<usize> {
         let law = follows(config());
         let (mut red, mut random) = (red(&law), fastrand::Rng::with_seed(7));
@@ -214,12 +218,12 @@ mod tests {
     #[test]
     fn drops_are_evenly_spread() {
         const DROPS: usize = 99_000;
-        // The first packet after a drop counts as one already: 1 to 99.
+        // The first packet after a drop already counts: distances of 1 to 99.
         let gaps = gaps(1000, DROPS);
         assert!(gaps.iter().all(|gap| (1..=100).contains(gap)), "{:?}", gaps.iter().max());
         let mut seen = [0_u32; 101];
         gaps.iter().for_each(|gap| seen[*gap] += 1);
-        // Each distance 1000 times; the deviation of that is 31.5.
+        // Each distance occurs 1000 times on average, with a standard deviation of 31.5.
         assert!(seen[1..=98].iter().all(|count| (840..1160).contains(count)), "{seen:?}");
         let mean = gaps.iter().sum::<usize>() as f64 / DROPS as f64;
         assert!((mean - 50.0).abs() < 0.5, "{mean}");
@@ -227,14 +231,14 @@ mod tests {
 
     #[test]
     fn short_packets_are_dropped_seldom() {
-        // A tenth as long, a tenth as likely: distances of 1 to 999.
+        // A tenth of the length has a tenth of the probability: distances of 1 to 999.
         let gaps = gaps(100, 10_000);
         let mean = gaps.iter().sum::<usize>() as f64 / gaps.len() as f64;
         assert!((mean - 500.0).abs() < 15.0, "{mean}");
         assert!(*gaps.iter().max().unwrap() <= 1000);
     }
 
-    /// Whether a packet that arrives is dropped if this is drawn.
+    /// Returns the reason to drop an arriving packet if the random number is `drawn`.
     fn drops(red: &mut Red, law: &RedLaw, queued: u32, drawn: f64) -> Option<DropReason> {
         red.arrives(law, Instant::ZERO, 1000, queued, || drawn)
     }
@@ -243,7 +247,8 @@ mod tests {
     fn the_count_begins_anew_with_every_drop_and_below_the_threshold() {
         let law = follows(config());
         let mut red = red(&law);
-        // Packet n after the first has a chance of 0.01 / (1 - 0.01 n), whose draw is just missed and then met.
+        // Packet n after the first has a chance of 0.01 / (1 - 0.01 n); the draws are first just above it and then
+        // just below it.
         for since in 0..50 {
             let chance = 0.01 / (1.0 - 0.01 * f64::from(since));
             assert_eq!(drops(&mut red, &law, 10_000, chance * 1.000_001), None, "after {since}");

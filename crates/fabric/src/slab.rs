@@ -1,40 +1,41 @@
-//! Where queued packets are kept: nodes of doubly linked lists, in chunks that are never moved.
+//! Stores queued packets: nodes of doubly linked lists, in chunks that never move.
 use crate::{MAX_PACKETS, Packet};
 use weir_units::Instant;
 
-/// No node.
+/// Index that stands for no node.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Nodes that are made at a time, a power of two: a few dozen microseconds' worth of a fast line.
+/// Number of nodes allocated at once, a power of two: a few dozen microseconds' worth of a fast line.
 const CHUNK: usize = 1024;
 
-/// A queued packet.
+/// A node: a queued packet, or a free node.
 pub(crate) struct Node<T> {
     pub(crate) next: u32,
     pub(crate) prev: u32,
     pub(crate) arrived: Instant,
-    /// Its place among all packets of its virtual switch and output, by arrival.
+    /// Order of arrival among all packets of its virtual switch and output.
     pub(crate) order: u64,
     pub(crate) number: u64,
     pub(crate) bytes: u32,
     pub(crate) class: u8,
-    /// None while the node is free.
+    /// Item of the packet; `None` while the node is free.
     pub(crate) item: Option<T>,
 }
 
-/// What becomes of a packet that a run has come to.
+/// Result of visiting a packet in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It stays, and those behind it.
+    /// The packet and those after it stay.
     Stay,
-    /// Its item was taken, and no more is wanted.
+    /// The packet's item was taken, and no more are wanted.
     Last,
-    /// Its item was taken.
+    /// The packet's item was taken, and the run continues.
     Taken,
 }
 
-/// All nodes of a fabric. Nodes freed last are used first, while they are in the cache.
+/// All nodes of a fabric. The most recently freed nodes are reused first, while they are in the cache.
 ///
-/// Free nodes are linked by `next`, as queues are: a run of packets takes and gives back nodes as they are linked.
+/// Free nodes are linked by `next`, as the nodes of queues are, so a run of packets allocates and frees nodes in
+/// linked order.
 pub(crate) struct Slab<T> {
     chunks: Vec<Box<[Node<T>; CHUNK]>>,
     free: u32,
@@ -42,7 +43,7 @@ pub(crate) struct Slab<T> {
 }
 
 impl<T> Node<T> {
-    /// Puts a packet into it; what it is linked to behind it stays.
+    /// Stores a packet in the node; its `next` link is unchanged.
     #[inline]
     fn fill(&mut self, prev: u32, arrived: Instant, order: u64, packet: Packet<T>) {
         let Packet { bytes, class, number, item } = packet;
@@ -68,18 +69,18 @@ impl<T> Slab<T> {
         &mut self.chunks[at / CHUNK][at % CHUNK]
     }
 
-    /// Packets in it.
+    /// Returns the number of packets stored.
     pub(crate) fn used(&self) -> u32 {
         self.used
     }
 
-    /// Whether there is no room for another, whatever buffers say.
+    /// Returns true if no more packets can be stored, whatever buffers allow.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.used >= MAX_PACKETS
     }
 
-    /// Puts a packet into a node of its own, linked to `prev` only; its `next` means nothing.
+    /// Stores a packet in a new node, linked to `prev` only; its `next` is undefined.
     #[inline]
     pub(crate) fn insert(&mut self, prev: u32, arrived: Instant, order: u64, packet: Packet<T>) -> u32 {
         if self.free == NONE {
@@ -93,8 +94,9 @@ impl<T> Slab<T> {
         at
     }
 
-    /// Puts packets into nodes linked one behind the other, the first to `prev` only, as long as there are any and room for them, numbered
-    /// from `order` on. The first node and the last, whose `next` means nothing; none: no packet came.
+    /// Stores packets in nodes linked one after the other, the first to `prev` only, until `packets` returns `None`
+    /// or the slab is full. Their orders count from `order` on. Returns the first and the last node, whose `next` is
+    /// undefined; `None` if there was no packet.
     #[inline]
     pub(crate) fn insert_run(
         &mut self,
@@ -112,7 +114,7 @@ impl<T> Slab<T> {
             let mut at = self.free;
             match first {
                 NONE => first = at,
-                // The list of free nodes may have come to its end, and gone on with new ones.
+                // The free list may have ended and continued with new nodes, so the link is set explicitly.
                 _ => self.node_mut(last).next = at,
             }
             let place = at as usize / CHUNK;
@@ -135,7 +137,7 @@ impl<T> Slab<T> {
         (first != NONE).then_some((first, last))
     }
 
-    /// Frees a node and returns what was in it.
+    /// Frees a node and returns its item.
     #[inline]
     pub(crate) fn remove(&mut self, at: u32) -> Option<T> {
         self.used -= 1;
@@ -145,8 +147,8 @@ impl<T> Slab<T> {
         node.item.take()
     }
 
-    /// Frees nodes linked one behind the other from the first on, `most` of them at most, as long as `take` takes what is in them. How many,
-    /// and the node behind them.
+    /// Frees at most `most` linked nodes from `first` on, as long as `take` takes their items. Returns their number
+    /// and the node after them.
     #[inline]
     pub(crate) fn remove_run(
         &mut self,

@@ -1,24 +1,25 @@
-//! Splitting a virtual link over paths: which packet takes which, and its number, by which
-//! [`IntraDiscipline::Merge`](crate::IntraDiscipline::Merge) puts the link together again (Anhalt, 2011, 4.5.2; path splitting: Yu, Yi,
-//! Rexford and Chiang, "Rethinking virtual network embedding", 2008).
+//! Splits a virtual link over paths: chooses the path of each packet and numbers it, so that
+//! [`IntraDiscipline::Merge`](crate::IntraDiscipline::Merge) can reassemble the link (Anhalt, 2011, 4.5.2; path
+//! splitting: Yu, Yi, Rexford and Chiang, "Rethinking virtual network embedding", 2008).
 use std::fmt;
 
-/// Most paths of a virtual link.
+/// Maximum number of paths of a virtual link.
 pub const MAX_PATHS: usize = 16;
 
-/// How packets are shared out.
+/// Distribution of packets over paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SplitBy {
-    /// In turn: of every so many packets as all weights together, each path gets as many as its weight, evenly spread.
+    /// Weighted round robin: out of as many packets as the sum of the weights, each path gets its weight, evenly
+    /// spread.
     Turn,
-    /// Each at random, with probabilities like the weights.
+    /// Random path for each packet, with probabilities proportional to the weights.
     Random,
-    /// Each to the path that had the fewest bytes for its weight: the first of those with the same.
+    /// Path that got the fewest bytes relative to its weight; the first one among equals.
     #[default]
     Bytes,
 }
 
-/// Why a link cannot be split like this.
+/// Error for invalid weights of a split link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitError {
     weights: Vec<u32>,
@@ -32,12 +33,12 @@ impl fmt::Display for SplitError {
     }
 }
 
-/// The classifier where a split link begins: numbers its packets and gives each a path.
+/// Entry of a split link: numbers its packets and assigns each a path.
 #[derive(Debug, Clone)]
 pub struct Splitter {
     by: SplitBy,
     paths: Vec<Path>,
-    /// All weights together.
+    /// Sum of the weights.
     total: u64,
     random: fastrand::Rng,
     next: u64,
@@ -46,13 +47,13 @@ pub struct Splitter {
 #[derive(Debug, Clone)]
 struct Path {
     weight: u32,
-    /// How far it is behind its share, in packets times all weights.
+    /// Amount by which the path is behind its share, in packets times the sum of the weights.
     credit: i64,
     bytes: u64,
 }
 
 impl Splitter {
-    /// A link split over a path for each weight. `seed` is for [`SplitBy::Random`].
+    /// Creates a splitter with one path per weight. `seed` is for [`SplitBy::Random`].
     ///
     /// # Errors
     /// No paths or too many, or a weight of zero.
@@ -69,7 +70,7 @@ impl Splitter {
         })
     }
 
-    /// The path of the next packet, counted from 0, and its number.
+    /// Returns the path of the next packet, from 0, and the packet's number.
     pub fn split(&mut self, bytes: u32) -> (usize, u64) {
         let path = match self.by {
             SplitBy::Turn => self.in_turn(),
@@ -82,7 +83,7 @@ impl Splitter {
         (path, number)
     }
 
-    /// Bytes that a path was given.
+    /// Returns the number of bytes assigned to a path.
     pub fn bytes(&self, path: usize) -> u64 {
         self.paths.get(path).map_or(0, |path| path.bytes)
     }

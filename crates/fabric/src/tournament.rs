@@ -1,10 +1,10 @@
-//! Who of many has the largest key: a tree of the larger of each two.
+//! Finds the largest of many keys: a binary tree of the larger key of each pair.
 
 /// Keys by place; 0: not taking part.
 pub(crate) struct Tournament {
     /// Number of leaves, a power of two.
     leaves: usize,
-    /// The winner of all at 1, those under `n` at `2n` and `2n + 1`.
+    /// Largest key of all at index 1; the children of node `n` are at `2n` and `2n + 1`.
     keys: Vec<u64>,
 }
 
@@ -14,7 +14,7 @@ impl Tournament {
         Tournament { leaves, keys: vec![0; 2 * leaves] }
     }
 
-    /// Gives a place another key.
+    /// Sets the key of a place.
     #[inline]
     pub(crate) fn set(&mut self, place: u16, key: u64) {
         let mut at = self.leaves + usize::from(place);
@@ -29,14 +29,14 @@ impl Tournament {
         }
     }
 
-    /// The first place with the largest key after `last` in the circle of places.
+    /// Returns the first place with the largest key after `last` in the circle of places.
     pub(crate) fn winner_after(&self, last: u16) -> u16 {
         let start = usize::from(last) + 1;
         let after = if start < self.leaves { self.winner_from(start) } else { None };
         after.unwrap_or_else(|| self.first_under(1))
     }
 
-    /// The first place with the largest key from `start` on.
+    /// Returns the first place with the largest key from `start` on.
     fn winner_from(&self, start: usize) -> Option<u16> {
         let mut at = self.leaves + start;
         if self.keys[at] == self.keys[1] {
@@ -51,7 +51,7 @@ impl Tournament {
         None
     }
 
-    /// The first leaf with the largest key under a node that has it.
+    /// Returns the first leaf with the largest key under a node that has it.
     fn first_under(&self, mut at: usize) -> u16 {
         while at < self.leaves {
             at = if self.keys[2 * at] == self.keys[1] { 2 * at } else { 2 * at + 1 };
