@@ -1,10 +1,14 @@
-//! What the fabric costs a packet: enqueue and dequeue, with as many virtual switches and packets waiting as live use has.
+//! Benchmark of the fabric's cost per packet: enqueue and dequeue, with as many virtual switches and waiting packets
+//! as in live use.
 //!
-//! `cargo bench -p weir-fabric --bench fabric -- [switches ports [discipline]]`: for one case only, the discipline by its place in the list,
-//! which is for counting instructions: run the program that `--no-run` names under `valgrind --tool=callgrind
-//! --toggle-collect='fabric::turn'` (or `turn_of_one`), which counts what happens between the lines below (a pattern such as `*turn*` would also be switched
-//! by the fabric's own functions of such names), and divide by the packets it says. Packets come in bursts of 32 for outputs and switches drawn at random, and as many leave; of many short windows the best and the
-//! median are shown: what others do on the machine only adds.
+//! `cargo bench -p weir-fabric --bench fabric -- [switches ports [discipline]]` runs one case only; the discipline is
+//! given by its place in the list. This is for counting instructions: run the program that `--no-run` names under
+//! `valgrind --tool=callgrind --toggle-collect='fabric::turn'` (or `turn_of_one`), which counts only the instructions
+//! of that function, and divide by the number of packets in the output. (A pattern such as `*turn*` would also match
+//! the fabric's own functions.)
+//!
+//! Packets arrive in bursts of 32 for outputs and switches drawn at random, and as many leave. The best and the
+//! median of many short windows are shown, because other load on the machine only adds time.
 #![allow(missing_docs, reason = "a program")]
 use std::hint::black_box;
 use std::time::Duration;
@@ -17,10 +21,10 @@ use weir_units::{Bps, Clock, Instant, SystemClock};
 
 const RATE: Bps = Bps(10_000_000_000);
 const BURST: usize = 32;
-/// Bursts in a window.
+/// Bursts per window.
 const BURSTS: usize = 512;
 const WINDOWS: usize = 60;
-/// The same where instructions are counted.
+/// Windows when instructions are counted.
 const FEW_WINDOWS: usize = 2;
 
 fn main() {
@@ -48,7 +52,7 @@ fn main() {
     }
 }
 
-/// `waiting`: packets in the queues of an output, for each switch that there is.
+/// Measures single packets. `waiting` is the number of packets in the queues of an output, per virtual switch.
 fn measure(name: &str, mut fabric: Fabric<usize>, [switches, ports]: [u16; 2], waiting: usize, windows: usize) {
     let (clock, mut draw) = (SystemClock::start(), Draw(1));
     let mut dropped = Vec::new();
@@ -75,7 +79,8 @@ fn measure(name: &str, mut fabric: Fabric<usize>, [switches, ports]: [u16; 2], w
     );
 }
 
-/// Bursts of one crosspoint, each sent at once by a line that is never busy: what a live switch does while packets need not wait.
+/// Measures bursts for one crosspoint, each sent at once by a line that is never busy: a live switch's case while
+/// packets need not wait.
 fn runs(name: &str, mut fabric: Fabric<usize>, [switches, ports]: [u16; 2], windows: usize) {
     let (clock, mut draw) = (SystemClock::start(), Draw(1));
     let mut dropped = Vec::new();
@@ -98,7 +103,7 @@ fn runs(name: &str, mut fabric: Fabric<usize>, [switches, ports]: [u16; 2], wind
     );
 }
 
-/// A burst comes for one crosspoint, and leaves.
+/// Enqueues a burst for one crosspoint and dequeues it.
 #[inline(never)]
 fn turn_of_one(fabric: &mut Fabric<usize>, now: Instant, at: Crosspoint, dropped: &mut Vec<Dropped<usize>>) {
     fabric.enqueue_all(now, at, (0..BURST).map(|packet| Packet::new(60, packet)), dropped);
@@ -111,7 +116,7 @@ fn turn_of_one(fabric: &mut Fabric<usize>, now: Instant, at: Crosspoint, dropped
     });
 }
 
-/// A burst comes, and as many leave by the same outputs.
+/// Enqueues a burst, and dequeues as many packets from the same outputs.
 #[inline(never)]
 fn turn(fabric: &mut Fabric<usize>, now: Instant, burst: &[Crosspoint], dropped: &mut Vec<Dropped<usize>>) {
     for (packet, at) in burst.iter().enumerate() {

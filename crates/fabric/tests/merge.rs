@@ -1,4 +1,4 @@
-//! A split virtual link put together again.
+//! Tests of merging: a split virtual link is put together again.
 use std::time::Duration;
 use weir_fabric::{
     Crosspoint, DropReason, Dropped, Fabric, FabricConfig, InputConfig, IntraDiscipline, Next, OutputConfig, Packet,
@@ -8,7 +8,7 @@ use weir_units::{Bps, Instant};
 
 const PATIENCE: Duration = Duration::from_micros(100);
 
-/// A merge of two paths; packets are their numbers.
+/// Merge of two paths; the items of packets are their numbers.
 struct Merge {
     fabric: Fabric<u64>,
     switch: SwitchIndex,

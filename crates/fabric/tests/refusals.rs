@@ -1,4 +1,5 @@
-//! What a fabric refuses, with the reason, changing nothing; and changes while packets wait.
+//! Tests that a fabric refuses invalid requests with the reason and changes nothing, and of changes while packets
+//! wait.
 use std::time::Duration;
 use weir_fabric::{
     Buffers, Crosspoint, DropReason, Fabric, FabricConfig, Forwarding, InputConfig, Next, OutputConfig, Packet,
@@ -9,7 +10,7 @@ use weir_units::{Bps, Instant};
 const RATE: Bps = Bps(1_000_000_000);
 const NOW: Instant = Instant::from_nanos(1_000_000);
 
-/// Two ports of 1 Gbit/s, crosspoints of 10 kB, packets of 1500 bytes at most.
+/// Returns a fabric with two ports of 1 Gbit/s, crosspoints of 10 kB, and packets of at most 1500 bytes.
 fn fabric() -> Fabric<u32> {
     let config = FabricConfig {
         inputs: vec![InputConfig { rate: RATE }; 2],
@@ -20,7 +21,7 @@ fn fabric() -> Fabric<u32> {
     Fabric::new(config).unwrap()
 }
 
-/// Half of both ports.
+/// Returns a virtual switch with half of both ports.
 fn half(name: &str) -> VirtualSwitchConfig {
     let ports = (0..2).map(|port| VirtualPort::new(PortIndex(port), Bps(RATE.0 / 2))).collect();
     VirtualSwitchConfig::new(name, ports, 5000)
@@ -63,7 +64,8 @@ fn what_does_not_fit_or_makes_no_sense_is_refused_and_changes_nothing() {
         let refused = fabric.add(NOW, config.clone()).unwrap_err().to_string();
         assert!(refused.contains(says), "{says}: {refused}");
     }
-    // What is asked of one that is there is refused as well, and it stays what it was. There is more for it: what it has is free for it.
+    // The requests are also refused as changes of an existing virtual switch, which stays as it was. Only requests
+    // that are short fit then, because the switch's own resources count as free.
     for (says, config) in cases.iter().filter(|(says, _)| !says.contains("short")) {
         let refused = fabric.resize(NOW, SwitchIndex(0), config.clone(), &mut Vec::new()).unwrap_err().to_string();
         assert!(refused.contains(says), "{says}: {refused}");
@@ -91,7 +93,7 @@ fn a_smaller_buffer_keeps_the_oldest_that_fit_and_touches_nobody_else() {
     let mut lost: Vec<u32> = dropped.drain(..).map(|dropped| dropped.packet.item).collect();
     lost.sort_unstable();
     assert_eq!(lost, [2, 3, 4], "the youngest");
-    // It ends while the other's packets wait.
+    // The first switch ends while packets of the other one wait.
     fabric.remove(NOW, SwitchIndex(0), &mut dropped);
     assert!(dropped.iter().all(|dropped| dropped.reason == DropReason::Removed));
     assert_eq!(dropped.drain(..).map(|dropped| dropped.packet.item).collect::<Vec<_>>(), [0, 1]);

@@ -1,4 +1,4 @@
-//! Lists of arrivals with a known order of service: every discipline, to the nanosecond.
+//! Tests of arrivals with a known order of service: every discipline, to the nanosecond.
 use std::time::Duration;
 use weir_fabric::{
     Buffers, Crosspoint, Dropped, Fabric, FabricConfig, InputConfig, InterDiscipline, IntraDiscipline, Line, Next,
@@ -8,10 +8,10 @@ use weir_units::{Bps, Instant};
 
 const RATE: Bps = Bps(1_000_000_000);
 
-/// A packet that comes: nanoseconds, input, virtual switch, bytes.
+/// Arrival of a packet: time in ns, input, virtual switch, length in bytes.
 type Arrival = (u64, u16, u16, u32);
 
-/// A switch of a trace.
+/// Virtual switch of a trace.
 struct Switch {
     buffer: u64,
     quantum: u32,
@@ -19,16 +19,16 @@ struct Switch {
     intra: IntraDiscipline,
 }
 
-/// What became of a trace's packets, by their place in the list.
+/// Result of a trace; packets are identified by their place in the list.
 #[derive(Debug, Default, PartialEq)]
 struct Outcome {
     served: Vec<usize>,
     lost: Vec<usize>,
-    /// From arrivals to starts of transmission, together.
+    /// Sum of the times from arrival to start of transmission.
     delay_ns: u64,
 }
 
-/// One output with as many inputs and switches as the trace has.
+/// Returns a fabric with one output and as many inputs and virtual switches as the trace has.
 fn fabric(inputs: usize, discipline: InterDiscipline, switches: &[Switch]) -> Fabric<usize> {
     let output = OutputConfig { discipline, ..OutputConfig::new(RATE, 1_000_000) };
     let config = FabricConfig {
@@ -55,7 +55,8 @@ fn fabric(inputs: usize, discipline: InterDiscipline, switches: &[Switch]) -> Fa
     fabric
 }
 
-/// Runs a trace: what arrives while the line is busy, or just as it becomes free, is there when it decides.
+/// Runs a trace. Packets that arrive while the line is busy, or just as it becomes free, are enqueued before the line
+/// decides.
 fn run(mut fabric: Fabric<usize>, arrivals: &[Arrival]) -> Outcome {
     let mut line = Line::new(RATE, Duration::ZERO);
     let mut outcome = Outcome::default();
@@ -112,7 +113,7 @@ fn agrees_with_the_published_traces() {
     }
 }
 
-/// The fields of a line of CSV, with quotes doubled inside quotes.
+/// Splits a line of CSV into fields, with quotes doubled inside quotes.
 fn csv_fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut quoted = false;
@@ -160,7 +161,7 @@ fn run_published(parameters: &serde_json::Value) -> Outcome {
 
 #[test]
 fn quanta_shares_an_output() {
-    // Three packets of each of two switches, the second with twice the quantum.
+    // Three packets for each of two switches, the second with twice the quantum.
     let arrivals: Vec<Arrival> = (0..6).map(|packet| (0, 0, packet % 2, 1500)).collect();
     let outcome = run(fabric(1, InterDiscipline::Drr, &[drr(9000, 1500), drr(9000, 3000)]), &arrivals);
     assert_eq!(outcome.served, [0, 1, 3, 2, 5, 4]);

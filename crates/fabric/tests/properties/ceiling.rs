@@ -1,4 +1,4 @@
-//! Ceilings hold over any window.
+//! Tests that ceilings hold over any window.
 use proptest::prelude::*;
 use std::time::Duration;
 use weir_fabric::*;
@@ -7,8 +7,8 @@ use weir_units::{Bps, Instant};
 const RATE: Bps = Bps(1_000_000_000);
 
 proptest! {
-    /// Between any two starts of transmission of a switch with a ceiling, it sent no more than its ceiling and its slack allow; and while it
-    /// has packets all the time and the line is its own, no less.
+    /// Between any two starts of transmission, a switch with a ceiling sends no more than its ceiling and its slack
+    /// allow.
     #[test]
     fn never_exceeded_over_any_window(
         ceiling in 50_000_000..600_000_000u64,
@@ -29,7 +29,7 @@ proptest! {
         }
     }
 
-    /// A ceiling is reached.
+    /// A switch that always has packets and has the line to itself sends at its ceiling.
     #[test]
     fn reached(ceiling in 50_000_000..600_000_000u64, lengths in proptest::collection::vec(60..1500u32, 2..60)) {
         let mut fabric = two_switches(Bps(ceiling), Duration::ZERO);
@@ -42,7 +42,7 @@ proptest! {
     }
 }
 
-/// Switch 0 with a ceiling, switch 1 without.
+/// Returns a fabric in which switch 0 has a ceiling and switch 1 has none.
 fn two_switches(ceiling: Bps, ceiling_slack: Duration) -> Fabric<()> {
     let output = OutputConfig { ceiling_slack, ..OutputConfig::new(RATE, 2_000_000) };
     let config =
@@ -55,7 +55,8 @@ fn two_switches(ceiling: Bps, ceiling_slack: Duration) -> Fabric<()> {
     fabric
 }
 
-/// Packets come, a gap after the one before; returns when those of switch 0 started, and their lengths. Two of three packets are its.
+/// Runs arrivals (gap to the previous one, switch drawn of three, bytes), of which two thirds are for switch 0.
+/// Returns start time and length of the packets of switch 0.
 fn run(fabric: &mut Fabric<()>, arrivals: &[(u64, u16, u32)]) -> Vec<(u64, u32)> {
     let mut line = Line::new(RATE, Duration::ZERO);
     let (mut now, mut comes) = (Instant::ZERO, 0);

@@ -1,4 +1,5 @@
-//! Deficit round robin's bound: who always has packets gets their share, whatever packets the others have.
+//! Tests of deficit round robin's bound: a queue that always has packets gets its share, whatever packets the others
+//! have.
 use proptest::prelude::*;
 use weir_fabric::*;
 use weir_units::{Bps, Instant};
@@ -7,7 +8,7 @@ const RATE: Bps = Bps(1_000_000_000);
 const MAX: f64 = 1500.0;
 
 proptest! {
-    /// Among virtual switches.
+    /// Shares of virtual switches.
     #[test]
     fn among_switches(
         quanta in proptest::collection::vec(1..6000u32, 2..6),
@@ -22,7 +23,7 @@ proptest! {
         check_shares(fabric, &places, |_, _| true, &quanta, &lengths)?;
     }
 
-    /// Among the inputs of a virtual switch, beside another switch that goes in between.
+    /// Shares of the inputs of a virtual switch, while another switch is served in between.
     #[test]
     fn among_inputs(
         quantum in 1..4000u32,
@@ -50,7 +51,8 @@ fn fabric(inputs: usize, discipline: InterDiscipline) -> Fabric<usize> {
         .unwrap()
 }
 
-/// Keeps a few packets in each place, of its own lengths in turn, and compares what they get for their quanta, from any time to any other.
+/// Keeps a few packets in each queue, with the queue's own lengths in turn, and compares the rounds that the queues
+/// get, from any time to any other.
 fn check_shares(
     mut fabric: Fabric<usize>,
     places: &[Crosspoint],
@@ -77,8 +79,8 @@ fn check_shares(
             let (low, high) = &mut range[served][other];
             let ahead = rounds[served] - rounds[other];
             (*low, *high) = (low.min(ahead), high.max(ahead));
-            // Visits differ by one; what is carried over is less than a packet at either end of any window, and a window may begin and end
-            // within a visit.
+            // Visits differ by one. Carried-over credit is less than a packet at either end of any window, and a
+            // window may begin and end within a visit.
             let bound = 3.0 + MAX / f64::from(quanta[served]) + MAX / f64::from(quanta[other]);
             prop_assert!(
                 *high - *low <= bound,

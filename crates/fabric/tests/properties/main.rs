@@ -1,4 +1,4 @@
-//! What holds whatever happens: random switches, disciplines, arrivals and reconfigurations.
+//! Property tests of the fabric: random switches, disciplines, arrivals and reconfigurations.
 mod ceiling;
 mod fairness;
 mod model;
@@ -10,8 +10,9 @@ use proptest::prelude::*;
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// What came in is what went out, was dropped or is queued, packet by packet and in every counter; each queue keeps its order; an
-    /// output with packets serves one or says when; buffers hold what they are given and no guarantee is broken.
+    /// Arrived packets equal departed plus dropped plus queued ones, packet by packet and in every counter. Each
+    /// queue keeps its order. An output with packets serves one or says when it will. Buffers hold their bytes, and
+    /// no guarantee is broken.
     #[test]
     fn nothing_is_lost_or_made_up(
         fabric in fabric_configs(),

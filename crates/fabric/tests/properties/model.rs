@@ -1,4 +1,4 @@
-//! A fabric beside a list of everything that was put into it.
+//! Model of a fabric: runs a fabric and a list of all its queued packets side by side, and compares them.
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ const RATE: Bps = Bps(1_000_000_000);
 const MAX_PACKET: u32 = 1500;
 const CROSSPOINT: u64 = 9000;
 
-/// Something that happens to a fabric; numbers are taken modulo what there is.
+/// Operation on a fabric; numbers are taken modulo the existing ones.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Op {
     Enqueue { switch: u16, input: u16, output: u16, bytes: u32 },
@@ -103,7 +103,7 @@ pub(crate) fn switch_configs() -> impl Strategy<Value = VirtualSwitchConfig> {
     )
 }
 
-/// A packet in a queue, by the number it was given.
+/// Packets in a queue: number and bytes.
 type Queued = VecDeque<(u64, u32)>;
 
 pub(crate) struct Model {
@@ -111,7 +111,7 @@ pub(crate) struct Model {
     now: Instant,
     next: u64,
     queues: BTreeMap<Crosspoint, Queued>,
-    /// What left each queue since its switch was added.
+    /// Departures of each queue since its switch was added.
     departed: BTreeMap<Crosspoint, Count>,
     dropped: Vec<Dropped<u64>>,
 }
@@ -157,7 +157,7 @@ impl Model {
         if matches!(&config.forwarding, Forwarding::Paths(paths) if !paths.contains(&path)) {
             return 0;
         }
-        // A certain one that is given twice counts as it was given last.
+        // If a crosspoint is listed twice, its last entry counts.
         let certain = config.buffers.certain.iter().rfind(|certain| (certain.0, certain.1) == path);
         certain.map_or(config.buffers.default, |certain| certain.2)
     }
@@ -196,7 +196,7 @@ impl Model {
         }
     }
 
-    /// Takes a dropped packet out of the list.
+    /// Removes a dropped packet from the list.
     fn forget(&mut self, dropped: &Dropped<u64>) {
         let queue = self.queues.get_mut(&dropped.at).expect("only what is queued is dropped");
         let place = queue.iter().position(|(number, _)| *number == dropped.packet.item);
@@ -204,7 +204,7 @@ impl Model {
         assert_eq!(bytes, dropped.packet.bytes);
     }
 
-    /// Whether a packet left.
+    /// Dequeues from an output. Returns true if a packet left.
     fn dequeue(&mut self, output: u16) -> bool {
         let output = PortIndex(output);
         let some = self.queues.iter().any(|(at, queue)| at.output == output && !queue.is_empty());
@@ -284,7 +284,7 @@ impl Model {
         assert_eq!(self.fabric.queued() as usize, queued);
     }
 
-    /// Serves everything, going on in time as far as ceilings and merges want.
+    /// Serves all packets, advancing time as far as ceilings and merges require.
     pub(crate) fn drain(&mut self) {
         for output in 0..OUTPUTS {
             while self.queues.iter().any(|(at, queue)| at.output.0 == output && !queue.is_empty()) {

@@ -1,4 +1,4 @@
-//! Bursts in and runs out are what single packets are.
+//! Tests that bursts and runs give the same result as single packets.
 use crate::model::{fabric_configs, switch_configs};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use weir_fabric::*;
 use weir_units::{Bps, Instant};
 
-/// A burst for a crosspoint, and how long an output then sends, if it does.
+/// A burst for a crosspoint (switch, input, output, lengths), and how long the output then sends in ns, if it does.
 type Step = (u16, u16, u16, Vec<u32>, Option<u32>);
 
 fn steps() -> impl Strategy<Value = Step> {
@@ -14,7 +14,8 @@ fn steps() -> impl Strategy<Value = Step> {
     (0..3u16, 0..4u16, 0..2u16, burst, proptest::option::weighted(0.6, 0..40_000u32))
 }
 
-/// All that happens to a fabric: what left, by when and from where; what was dropped; how the last run of each step ended.
+/// All effects on a fabric: departures with their times, dropped packets, how the run of each step ended, and
+/// counters.
 type Seen = (Vec<(Instant, Departure<u64>)>, Vec<Dropped<u64>>, Vec<Pause>, Vec<CrosspointCounters>);
 
 fn run(config: &FabricConfig, switches: &[VirtualSwitchConfig], steps: &[Step], at_once: bool) -> Seen {
@@ -83,8 +84,8 @@ fn one_by_one(
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Whatever the disciplines, sharing, ceilings and queue managers: the same packets leave at the same times, are dropped for the same
-    /// reasons in the same order, and are counted the same.
+    /// For all disciplines, sharings, ceilings and queue managers: the same packets leave at the same times, are
+    /// dropped for the same reasons in the same order, and are counted alike.
     #[test]
     fn are_the_same_as_single_packets(
         fabric in fabric_configs(),
