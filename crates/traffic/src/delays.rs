@@ -1,13 +1,13 @@
-//! Times that were measured: their spread, in memory that does not grow with their number.
+//! Histogram of measured times, in memory that does not grow with their number.
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Times in nanoseconds, to three digits, in memory that does not grow with their number.
+/// Measured times in nanoseconds, to three significant digits.
 #[derive(Debug, Clone)]
 pub struct Delays(Histogram<u64>);
 
-/// Spread of measured times, in microseconds.
+/// Statistics of measured times, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "named by their statistics")]
 pub struct Delay {
@@ -22,12 +22,12 @@ pub struct Delay {
     pub max_us: f64,
 }
 
-/// Shares of delays that distributions are told by: every hundredth, and two of the rare ones.
+/// Returns the shares at which distributions are tabulated: every hundredth, and two near the tail.
 pub fn shares() -> impl Iterator<Item = f64> {
     (1..100).map(|hundredths| f64::from(hundredths) / 100.0).chain([0.995, 0.999])
 }
 
-/// Digits that are kept.
+/// Significant digits kept.
 const DIGITS: u8 = 3;
 
 impl Default for Delays {
@@ -37,56 +37,58 @@ impl Default for Delays {
 }
 
 impl Delays {
-    /// Adds one.
+    /// Adds a time.
     pub fn record(&mut self, delay: Duration) {
         self.record_ns(u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Adds one, in nanoseconds.
+    /// Adds a time in nanoseconds.
     pub fn record_ns(&mut self, delay_ns: u64) {
-        // Half of the largest number is refused: 146 years.
+        // The histogram grows automatically, so recording cannot fail.
         let _ = self.0.record(delay_ns);
     }
 
-    /// Adds one as often as said, in nanoseconds.
+    /// Adds a time in nanoseconds `times` times.
     pub fn record_many_ns(&mut self, delay_ns: u64, times: u64) {
         let _ = self.0.record_n(delay_ns, times);
     }
 
-    /// Adds all of another's.
+    /// Adds all times of another histogram.
     pub fn merge(&mut self, other: &Delays) {
-        // Both grow as needed: nothing can be out of range.
+        // Both histograms grow automatically, so no value can be out of range.
         let _ = self.0.add(&other.0);
     }
 
-    /// How many there are.
+    /// Returns the number of recorded times.
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// Forgets all.
+    /// Removes all recorded times.
     pub fn clear(&mut self) {
         self.0.reset();
     }
 
-    /// The share, `0.0..=1.0`, of those that are longer than `limit`; none without samples.
+    /// Returns the share, `0.0..=1.0`, of times above `limit`; `None` without samples.
     pub fn share_above(&self, limit: Duration) -> Option<f64> {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         (!self.0.is_empty()).then(|| 1.0 - self.0.count_between(0, limit) as f64 / self.0.len() as f64)
     }
 
-    /// What a share (`0.0..=1.0`) of them do not exceed, in microseconds; none without samples.
+    /// Returns the time in microseconds that a share (`0.0..=1.0`) of the samples does not exceed; `None` without
+    /// samples.
     pub fn quantile_us(&self, share: f64) -> Option<f64> {
         (!self.0.is_empty()).then(|| self.0.value_at_quantile(share) as f64 / 1000.0)
     }
 
-    /// Their distribution: shares of them, and what they do not exceed, in microseconds; nothing without samples.
+    /// Returns the distribution as pairs of a share and the time in microseconds that this share does not exceed;
+    /// empty without samples.
     pub fn quantiles_us(&self) -> Vec<(f64, f64)> {
         let of = |share: f64| (share, self.0.value_at_quantile(share) as f64 / 1000.0);
         if self.0.is_empty() { Vec::new() } else { shares().map(of).collect() }
     }
 
-    /// Their spread; none without samples.
+    /// Returns the statistics; `None` without samples.
     pub fn summary(&self) -> Option<Delay> {
         let microseconds = |ns: u64| ns as f64 / 1000.0;
         let quantile = |q: f64| microseconds(self.0.value_at_quantile(q));

@@ -1,63 +1,63 @@
-//! Which flow each packet belongs to.
+//! Draws the flow that each packet belongs to.
 use crate::{Size, Sizes, Stream, TrafficError, positive};
 use rand_distr::{Distribution as _, Zipf};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use weir_units::Instant;
 
-/// Most flows that send at a time.
+/// Maximum number of flows that are active at a time.
 pub const MAX_ACTIVE: usize = 1 << 20;
 
-/// Flows that each packet is drawn from.
+/// Mix of flows from which each packet's flow is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlowMix {
-    /// Flows that are known from the start, at least one; numbered from 0.
+    /// Number of flows known from the start, at least one; numbered from 0.
     pub known: u64,
-    /// How much more popular the first are: the n-th is sent in proportion to `n^-zipf`. 0: all alike.
+    /// Exponent of popularity: the n-th flow is drawn in proportion to `n^-zipf`. 0: all flows are equally popular.
     pub zipf: f64,
-    /// The probability that a packet begins a flow that never was, `0.0..=1.0`.
+    /// Probability that a packet begins a flow never used before, `0.0..=1.0`.
     pub new: f64,
 }
 
 impl Default for FlowMix {
-    /// One flow.
+    /// Returns a mix of a single flow.
     fn default() -> Self {
         FlowMix { known: 1, zipf: 0.0, new: 0.0 }
     }
 }
 
-/// Flows that come, send and end.
+/// Flows that begin, send and end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowArrivals {
-    /// Flows a second that begin, without memory.
+    /// Flows that begin per second, as a Poisson process.
     pub per_second: f64,
-    /// Packets of a flow, in the mean; their number is geometric.
+    /// Mean number of packets of a flow; the number is geometrically distributed.
     pub packets: f64,
-    /// Packets a second of a flow while it lasts, without memory.
+    /// Packets per second of an active flow, as a Poisson process.
     pub packets_per_second: f64,
-    /// How long packets are.
+    /// Distribution of packet lengths.
     pub size: Size,
 }
 
-/// The flow of a packet.
+/// Flow of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pick {
     pub(crate) flow: u64,
     pub(crate) is_new: bool,
 }
 
-/// Draws flows of a mix.
+/// Draws flows from a mix.
 #[derive(Debug, Clone)]
 pub(crate) struct Mixed {
     mix: FlowMix,
     zipf: Option<Zipf<f64>>,
-    /// The number of the next flow that never was.
+    /// Number of the next flow never used before.
     next_new: u64,
 }
 
 impl Mixed {
     pub(crate) fn new(mix: FlowMix) -> Result<Mixed, TrafficError> {
-        // Exact as numbers with a fraction.
+        // Numbers up to 2^52 are exact as `f64`.
         if !(1..=1 << 52).contains(&mix.known) {
             return Err(TrafficError::parameter("flows", mix.known, "1 to 2^52"));
         }
@@ -75,7 +75,7 @@ impl Mixed {
 
     #[inline]
     pub(crate) fn draw(&mut self, random: &mut Stream) -> Pick {
-        // What never happens takes no random number, so that sources without it stay as they were.
+        // An impossible event draws no random number, so that sources without new flows keep their sequence.
         if self.mix.new > 0.0 && random.unit() < self.mix.new {
             self.next_new += 1;
             return Pick { flow: self.next_new - 1, is_new: true };
@@ -90,19 +90,19 @@ impl Mixed {
     }
 }
 
-/// Packets of flows that come, send and end.
+/// Draws the packets of flows that begin, send and end.
 #[derive(Debug, Clone)]
 pub(crate) struct Coming {
     spec: FlowArrivals,
     sizes: Sizes,
     random: Stream,
-    /// When the next flow begins.
+    /// Time at which the next flow begins.
     next_flow: Instant,
-    /// Numbers of flows that began so far.
+    /// Number of flows that began so far.
     begun: u64,
-    /// Flows with a packet to come, and when.
+    /// Active flows with the time of their next packet.
     active: BinaryHeap<Reverse<(Instant, u64)>>,
-    /// Flows that did not begin since [`MAX_ACTIVE`] were sending.
+    /// Flows that did not begin because [`MAX_ACTIVE`] flows were active.
     pub(crate) refused: u64,
 }
 
@@ -121,7 +121,7 @@ impl Coming {
         Ok(coming)
     }
 
-    /// The next packet: when it comes, its flow, its length.
+    /// Returns the next packet: its arrival time, its flow and its length in bytes.
     pub(crate) fn next(&mut self) -> (Instant, Pick, u32) {
         loop {
             let ahead = self.active.peek().map(|Reverse(first)| *first);
@@ -149,7 +149,7 @@ impl Coming {
         }
     }
 
-    /// A time without memory after `from`.
+    /// Draws an exponential time after `from`.
     fn after(&mut self, from: Instant, per_second: f64) -> Instant {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
         let ns = (self.random.exponential() * 1e9 / per_second).round() as u64;

@@ -1,23 +1,23 @@
-//! Times between packets as they were planned and as they came to be.
+//! Compares planned and actual times between packets.
 use crate::{Delay, Delays, GapLaw, Goodness};
 use serde::{Deserialize, Serialize};
 
-/// Pairs of times that are kept at most for tests of fit.
+/// Maximum number of pairs kept for tests of fit.
 const MAX_KEPT: usize = 1 << 16;
 
-/// Compares times between packets with what they were to be.
+/// Comparison of actual with planned times between packets (gaps).
 #[derive(Debug, Clone)]
 pub struct Gaps {
-    /// When the last packet was to be, and was.
+    /// Planned and actual time of the last packet, in ns.
     last: Option<[u64; 2]>,
     count: u64,
     sums: [f64; 2],
     squares: [f64; 2],
     errors: Delays,
     found: Delays,
-    /// Times that are kept: what was to be, and was.
+    /// Sampled gaps in ns: planned, actual.
     kept: Vec<[u32; 2]>,
-    /// One in so many is kept.
+    /// Sampling interval: one gap in this many is kept.
     every: u64,
 }
 
@@ -28,33 +28,34 @@ impl Default for Gaps {
     }
 }
 
-/// How well times between packets were kept. Times in microseconds, errors as shares of what was planned.
+/// Accuracy of the times between packets (gaps). Times are in microseconds, errors are shares of the planned value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GapQuality {
-    /// Times between packets.
+    /// Number of gaps.
     pub gaps: u64,
-    /// Their mean as planned.
+    /// Mean of the planned gaps.
     pub planned_mean_us: f64,
-    /// Their mean.
+    /// Mean of the actual gaps.
     pub mean_us: f64,
-    /// What the mean is off by, as a share of the planned one.
+    /// Relative error of the mean gap.
     pub mean_error: f64,
-    /// How much single ones were off, whether too short or too long.
+    /// Absolute errors of single gaps.
     pub errors: Option<Delay>,
-    /// Their spread.
+    /// Statistics of the actual gaps.
     pub spread: Option<Delay>,
-    /// Squared coefficient of variation as planned: 0 constant, 1 without memory.
+    /// Squared coefficient of variation of the planned gaps: 0 for constant gaps, 1 for a Poisson process.
     pub planned_scv: f64,
-    /// Squared coefficient of variation.
+    /// Squared coefficient of variation of the actual gaps.
     pub scv: f64,
-    /// The largest difference between shares of planned times and of these, up to some length: 0 alike, 1 nothing in common.
+    /// Maximum difference between the distribution functions of planned and actual gaps: 0 identical, 1 disjoint.
     pub distance_from_plan: Option<f64>,
-    /// The test of fit against the law, where there is one.
+    /// Test of fit against the law of the gaps, if there is one.
     pub fit: Option<Goodness>,
 }
 
 impl Gaps {
-    /// A packet that was to be at `planned_ns` and was at `found_ns`, after those before.
+    /// Records a packet planned for `planned_ns` that was sent or received at `found_ns`. Packets are recorded in
+    /// order.
     pub fn record(&mut self, planned_ns: u64, found_ns: u64) {
         let Some([planned_before, found_before]) = self.last.replace([planned_ns, found_ns]) else { return };
         let gaps = [planned_ns.saturating_sub(planned_before), found_ns.saturating_sub(found_before)];
@@ -68,12 +69,12 @@ impl Gaps {
         self.count += 1;
     }
 
-    /// The next packet does not follow the last one: the time between them is none.
+    /// Marks that the next packet does not follow the last one, so that the time between them is not recorded.
     pub fn interrupt(&mut self) {
         self.last = None;
     }
 
-    /// Keeps one in [`Gaps::every`], half as many from when the room is full.
+    /// Samples one gap in [`Gaps::every`]; halves the sample when it is full.
     fn keep(&mut self, gaps: [u64; 2]) {
         if !self.count.is_multiple_of(self.every) {
             return;
@@ -89,11 +90,11 @@ impl Gaps {
                 return;
             }
         }
-        // Longer ones than four seconds are as long as that: no test of fit is run on such.
+        // Gaps above four seconds are stored as four seconds; tests of fit are not run on such gaps.
         self.kept.push(gaps.map(|gap| u32::try_from(gap).unwrap_or(u32::MAX)));
     }
 
-    /// What they came to, tested against `law` where there is one; none without two packets.
+    /// Returns the accuracy, tested against `law` if given; `None` with fewer than two packets.
     pub fn quality(&self, law: Option<&GapLaw>) -> Option<GapQuality> {
         let n = self.count as f64;
         let [planned, mean] = self.sums.map(|sum| sum / n);
@@ -145,7 +146,7 @@ mod tests {
 
     #[test]
     fn batches_are_seen_in_the_fit_not_in_the_mean() {
-        // Sent whenever 50 us are full: about five at a time.
+        // Packets are released every 50 us: about five at a time.
         let mut random = Stream::new(1, 0, 0);
         let mut arrivals = Arrivals::new(&Arrival::Poisson, 1e5, &mut random).unwrap();
         let (mut gaps, mut at) = (Gaps::default(), 0_u64);

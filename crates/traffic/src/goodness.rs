@@ -1,28 +1,29 @@
-//! How well times between packets fit their law.
+//! Goodness of fit of times between packets to their law (Kolmogorov-Smirnov test).
 use crate::{Arrival, OnOff};
 use serde::{Deserialize, Serialize};
 use weir_model::{Distribution, Law};
 
-/// The law of times between packets that are independent of each other.
+/// Law of independent times between packets.
 #[derive(Debug, Clone)]
 pub enum GapLaw {
-    /// All alike: a test of fit has nothing to say, the error of each does.
+    /// Constant times: no test of fit applies, only the error of each time.
     Constant,
-    /// Exponential of this mean, in seconds.
+    /// Exponential with this mean, in seconds.
     Exponential(f64),
-    /// Pareto with this least time, in seconds, and shape.
+    /// Pareto with a minimum time and a shape.
     Pareto {
-        /// The least.
+        /// Minimum time in seconds.
         least_s: f64,
-        /// The shape.
+        /// Shape of the distribution.
         shape: f64,
     },
-    /// Any other.
+    /// Any other distribution, in seconds.
     Other(Distribution),
 }
 
 impl GapLaw {
-    /// Of arrivals of this rate; none if times between them depend on each other.
+    /// Returns the law for arrivals of this rate; `None` if times between them are dependent or the law cannot be
+    /// tested.
     pub fn of(arrival: &Arrival, per_second: f64) -> Option<GapLaw> {
         let mean_s = 1.0 / per_second;
         match arrival {
@@ -34,7 +35,7 @@ impl GapLaw {
         }
     }
 
-    /// The probability of `t_s` seconds at most; none for times that are all alike.
+    /// Returns the probability that a time is at most `t_s` seconds; `None` for constant times.
     pub fn cdf(&self, t_s: f64) -> Option<f64> {
         match self {
             GapLaw::Constant => None,
@@ -46,7 +47,8 @@ impl GapLaw {
     }
 }
 
-/// A law with jumps is not tested: rounding to nanoseconds alone would move times over them.
+/// Returns the law of renewal times, scaled to mean `mean_s`. A law with jumps is not tested, because rounding to
+/// nanoseconds alone would move times across the jumps.
 fn of_law(law: &Law, mean_s: f64) -> Option<GapLaw> {
     let jumps = law.parts().iter().any(|part| matches!(part.shape, weir_model::Shape::Constant(_)));
     if jumps && law.scv() == 0.0 {
@@ -56,24 +58,24 @@ fn of_law(law: &Law, mean_s: f64) -> Option<GapLaw> {
     (!jumps).then(|| GapLaw::Other(Distribution::law(&scaled)))
 }
 
-/// What a test of fit says (Kolmogorov and Smirnov).
+/// Result of a test of fit (Kolmogorov-Smirnov).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Goodness {
-    /// The largest difference between the share of times up to some length and the law's probability of it.
+    /// Maximum difference between the empirical distribution and the law.
     pub distance: f64,
-    /// How likely a distance as large is by chance alone, if the times have the law.
+    /// Probability of a distance at least this large by chance, if the times follow the law.
     pub p_value: f64,
-    /// Times tested.
+    /// Number of times tested.
     pub samples: u64,
 }
 
 impl Goodness {
-    /// Whether the test finds nothing against the law, at the usual one in twenty.
+    /// Returns true if the test does not reject the law at a significance level of 5 %.
     pub fn fits(&self) -> bool {
         self.p_value >= 0.05
     }
 
-    /// Tests times, which are put in order; none without times, or for a law that cannot be tested.
+    /// Tests times against a law, and sorts them. Returns `None` without times, or for a law that cannot be tested.
     pub fn test(times_s: &mut [f64], law: &GapLaw) -> Option<Goodness> {
         times_s.sort_by(f64::total_cmp);
         let n = times_s.len() as f64;
@@ -87,7 +89,8 @@ impl Goodness {
         (n > 0.0).then(|| Goodness { distance, p_value: kolmogorov(scaled), samples: times_s.len() as u64 })
     }
 
-    /// The largest difference between shares of two samples up to some length: 0 alike, 1 nothing in common. Both are put in order.
+    /// Returns the maximum difference between the distribution functions of two samples: 0 identical, 1 disjoint;
+    /// `None` if one is empty. Sorts both.
     pub fn between(one: &mut [f64], other: &mut [f64]) -> Option<f64> {
         if one.is_empty() || other.is_empty() {
             return None;
@@ -105,10 +108,11 @@ impl Goodness {
     }
 }
 
-/// The probability that Kolmogorov's distribution exceeds `x` (with Stephens' correction for small samples in `x`).
+/// Returns the probability that Kolmogorov's distribution exceeds `x` (with Stephens' correction for small samples in
+/// `x`).
 fn kolmogorov(x: f64) -> f64 {
     if x < 0.2 {
-        // The series does not settle there; the probability is 1 to twelve digits.
+        // The series does not converge there; the probability is 1 to twelve digits.
         return 1.0;
     }
     let term = |k: i32| {

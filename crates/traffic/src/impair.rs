@@ -1,39 +1,41 @@
-//! What a link does to single frames by chance: how much longer or shorter than the others each is under way, and which never arrive.
+//! Random impairments of a link: jitter of single frames' delay, and loss of frames.
 //!
-//! What is drawn depends on the seed and on how many frames came before, on no clock. A link that has neither draws nothing.
+//! Draws depend on the seed and on the number of earlier frames, not on a clock. A link without jitter and loss draws
+//! nothing.
 use crate::{Stream, TrafficError};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use weir_units::Span;
 
-/// How many standard deviations a normal delay is off at most.
+/// Maximum deviation of a normally distributed delay, in standard deviations.
 pub const MOST_DEVIATIONS: f64 = 4.0;
-/// Shape of the Pareto law of [`JitterLaw::Pareto`]: the variance of what it adds is three times the square of its mean.
+/// Shape of the Pareto law of [`JitterLaw::Pareto`]: the variance of the added delay is three times the square of its
+/// mean.
 const PARETO_SHAPE: f64 = 3.0;
-/// How many times its mean a frame's Pareto delay is at most: once in 130,000 frames.
+/// Maximum Pareto delay of a frame, in multiples of its mean; reached once in 130,000 frames.
 const PARETO_MOST: f64 = 100.0;
 
-/// How a link's delay varies from frame to frame.
+/// Variation of a link's delay from frame to frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Jitter {
-    /// How much, as the law has it.
+    /// Amount of jitter, as defined by the law.
     pub size: Duration,
-    /// By which law.
+    /// Distribution of the jitter.
     pub law: JitterLaw,
-    /// Whether a frame may overtake others; otherwise it arrives no earlier than those before it.
+    /// True if a frame may overtake others; otherwise it arrives no earlier than the frames before it.
     pub reorder: bool,
 }
 
-/// A law of jitter.
+/// Distribution of jitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum JitterLaw {
-    /// Anything from the link's delay less the jitter to the delay plus the jitter is as likely.
+    /// Uniform between the link's delay minus the jitter and the delay plus the jitter.
     #[default]
     Uniform,
-    /// Normal around the delay with the jitter as standard deviation, cut off at [`MOST_DEVIATIONS`].
+    /// Normal around the delay with the jitter as standard deviation, truncated at [`MOST_DEVIATIONS`].
     Normal,
-    /// Never shorter than the delay, in the mean longer by the jitter, with a heavy tail: Pareto (Lomax) of shape 3.
+    /// Never below the delay, on average longer by the jitter, with a heavy tail: Pareto (Lomax) of shape 3.
     Pareto,
 }
 
@@ -51,7 +53,7 @@ impl std::str::FromStr for JitterLaw {
 }
 
 impl Jitter {
-    /// Whether a link of this delay can have it.
+    /// Checks that a link with this delay can have this jitter.
     ///
     /// # Errors
     /// Some frames would arrive before they were sent.
@@ -68,7 +70,8 @@ impl Jitter {
         Err(TrafficError::parameter("jitter", Span(self.size), expected))
     }
 
-    /// A time that next to no frame is under way longer than the link's delay, for those who wait for the last one: of Pareto's law one in a thousand is.
+    /// Returns a time that almost no frame exceeds beyond the link's delay, for callers that wait for the last frame.
+    /// With the Pareto law one frame in a thousand exceeds it.
     pub fn most(&self) -> Duration {
         self.size.saturating_mul(match self.law {
             JitterLaw::Uniform => 1,
@@ -78,20 +81,21 @@ impl Jitter {
     }
 }
 
-/// Which frames of a link are lost.
+/// Random loss of a link's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Loss {
-    /// The share of frames that is lost, `0.0..=1.0`.
+    /// Share of lost frames, `0.0..=1.0`.
     pub share: f64,
-    /// How many in a row are lost in the mean, at least 1 (Gilbert, Capacity of a burst-noise channel, 1960); none: each frame is lost or not by itself.
+    /// Mean number of consecutive losses, at least 1 (Gilbert, Capacity of a burst-noise channel, 1960); `None`:
+    /// frames are lost independently.
     pub burst: Option<f64>,
 }
 
 impl Loss {
-    /// Whether there is such a link.
+    /// Checks that the values are valid.
     ///
     /// # Errors
-    /// The share is none, or so large that bursts of this length leave no time between them.
+    /// The share is out of range, or so large that bursts of this length leave no time between them.
     pub fn check(&self) -> Result<(), TrafficError> {
         if !(0.0..=1.0).contains(&self.share) {
             return Err(TrafficError::parameter("loss", self.share, "a share from 0 to 1, or per cent as in `1.5%`"));
@@ -109,48 +113,49 @@ impl Loss {
     }
 }
 
-/// What befalls the frames of one direction of a link.
+/// Random decisions about the frames of one direction of a link.
 #[derive(Debug)]
 pub struct Dice {
     random: Stream,
-    /// Frames are being lost in a row.
+    /// True if the last frame was lost as part of a burst.
     in_burst: bool,
 }
 
 impl Dice {
-    /// Those of a link's direction `number`, of what has this seed.
+    /// Creates the decisions for direction `number` of a link, for this seed.
     pub fn new(seed: u64, number: u64) -> Dice {
         Dice::of(Stream::new(seed, 0, number))
     }
 
-    /// Those that draw from a stream.
+    /// Creates decisions that draw from a given stream.
     pub fn of(random: Stream) -> Dice {
         Dice { random, in_burst: false }
     }
 
-    /// Whether the next frame is lost.
+    /// Draws whether the next frame is lost. Returns true if it is.
     pub fn loses(&mut self, loss: Loss) -> bool {
         let Some(burst) = loss.burst else { return self.random.unit() < loss.share };
-        // Two states, which frames come to before they are lost or not: a burst ends with a probability of one in its mean length, and begins so
-        // often that the share of frames in bursts is that of losses.
+        // Two states; the state changes before each frame, and frames are lost in one of them. A burst ends with a
+        // probability of one over its mean length, and begins so often that the share of frames in bursts equals the
+        // share of losses.
         let changes = if self.in_burst { 1.0 / burst } else { loss.share / (burst * (1.0 - loss.share)) };
         self.in_burst ^= self.random.unit() < changes;
         self.in_burst
     }
 
-    /// How long the next frame is under way on a link of this delay.
+    /// Draws the delay of the next frame on a link with this base delay.
     pub fn delay(&mut self, delay: Duration, jitter: Jitter) -> Duration {
         let off = match jitter.law {
             JitterLaw::Uniform => self.random.unit() * 2.0 - 1.0,
             JitterLaw::Normal => self.deviations(),
-            // Lomax is Pareto less the least value, which is two thirds of its mean.
+            // Lomax is Pareto minus its minimum, which is two thirds of its mean.
             JitterLaw::Pareto => (3.0 * self.random.pareto(PARETO_SHAPE) - 2.0).clamp(0.0, PARETO_MOST),
         };
         let longer = Duration::from_secs_f64(jitter.size.as_secs_f64() * off.abs());
         if off < 0.0 { delay.saturating_sub(longer) } else { delay.saturating_add(longer) }
     }
 
-    /// A standard normal number, cut off.
+    /// Draws a standard normal number, truncated.
     fn deviations(&mut self) -> f64 {
         loop {
             let number: f64 = rand_distr::Distribution::sample(&rand_distr::StandardNormal, &mut self.random);
@@ -180,7 +185,7 @@ mod tests {
         (mean, square.sqrt())
     }
 
-    /// The share of values up to each of these.
+    /// Returns the share of values up to each limit.
     fn shares(values: &[f64], limits: &[f64]) -> Vec<f64> {
         limits
             .iter()
@@ -229,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Share of frames lost, and mean number of those lost in a row.
+    /// Returns the share of lost frames, and the mean number of consecutive losses.
     fn losses(loss: Loss) -> (f64, f64) {
         let mut dice = Dice::new(3, 0);
         let lost: Vec<bool> = (0..FRAMES).map(|_| dice.loses(loss)).collect();

@@ -1,7 +1,10 @@
-//! Traffic by rule: when packets come ([`Arrivals`]), how long they are ([`Sizes`]) and how long something takes with them ([`Services`]), drawn
-//! from one stream of random numbers per source, so that a seed gives the same packets again whatever else is simulated or generated beside it.
-//! [`Schedule`] puts them together with the flows that packets belong to. What packets carry so that they are known again is a [`Probe`]; what
-//! became of them, a [`Recorder`] works out; how well they were sent, [`Gaps`].
+//! Generates traffic by statistical rules and measures what becomes of it.
+//!
+//! Arrival times ([`Arrivals`]), packet lengths ([`Sizes`]) and service times ([`Services`]) are drawn from one
+//! random stream per source, so a seed gives the same packets again, whatever else is simulated or generated.
+//! [`Schedule`] combines arrivals and lengths with the flows that packets belong to. A [`Probe`] is the header by
+//! which packets are recognised. A [`Recorder`] computes delay, loss and order of received packets, and [`Gaps`]
+//! measures how accurately they were sent.
 //!
 //! ```
 //! use weir_traffic::{Arrival, Arrivals, Bimodal, Size, Sizes, Stream};
@@ -47,27 +50,27 @@ pub use stream::Stream;
 pub use trace::{MAX_TRACE, Trace, TracePacket};
 pub use turns::{FlowOfPacket, Flows, MAX_FLOWS};
 
-/// Why traffic cannot be as described.
+/// Error of a traffic description.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TrafficError {
     /// A parameter is out of its limits.
     #[error("{what}: found {found}, expected {expected}")]
     Parameter {
-        /// Which.
+        /// Name of the parameter.
         what: &'static str,
-        /// What was found.
+        /// Value that was found.
         found: String,
-        /// What would do.
+        /// Description of a valid value.
         expected: String,
     },
-    /// A line of a list cannot be read.
+    /// A line of a list cannot be parsed.
     #[error("line {line}: found `{found}`, expected {expected}")]
     Line {
-        /// Its number, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// What was found.
+        /// Text that was found.
         found: String,
-        /// What would do.
+        /// Description of a valid line.
         expected: &'static str,
     },
 }
@@ -78,7 +81,7 @@ impl TrafficError {
     }
 }
 
-/// `value`, if it is a number above zero.
+/// Returns `value` if it is finite and above zero; an error about `what` otherwise.
 pub(crate) fn positive(what: &'static str, value: f64) -> Result<f64, TrafficError> {
     if value.is_finite() && value > 0.0 {
         Ok(value)

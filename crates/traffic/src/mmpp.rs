@@ -1,34 +1,34 @@
-//! Markov modulated Poisson processes.
+//! Markov modulated Poisson processes: arrivals whose rate changes with a random state.
 use crate::{Stream, TrafficError, positive};
 
-/// Most states of a process.
+/// Maximum number of states of a process.
 pub const MAX_STATES: usize = 64;
 
 /// A process of two states: bursts of a higher rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TwoState {
-    /// Rate in the high state, over the mean rate: 1 or above. 1 makes a Poisson process.
+    /// Rate in the high state relative to the mean rate: at least 1. A value of 1 makes a Poisson process.
     pub high: f64,
-    /// Rate in the low state, over the mean rate: from 0 up to, not including, 1.
+    /// Rate in the low state relative to the mean rate: from 0 to below 1.
     pub low: f64,
     /// Mean length of a stay in the high state, in seconds.
     pub high_s: f64,
 }
 
-/// A process of any number of states: in each it is a Poisson process, and stays an exponential time.
+/// A process of any number of states. In each state it is a Poisson process; stays are exponentially distributed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mmpp {
-    /// By state: its rate. Only their relation matters: the mean is given when the process is made.
+    /// Arrival rate by state. Only ratios matter: the mean rate is given when the process is created.
     pub rates: Vec<f64>,
-    /// By state: the rates, per second, at which it turns into each state. Its own place is not looked at.
+    /// Transition rates per second, by state and next state. The diagonal is ignored.
     pub transitions: Vec<Vec<f64>>,
 }
 
 impl TwoState {
-    /// The same as a process of two states. The mean stay in the low one is what keeps the mean rate.
+    /// Returns the equivalent [`Mmpp`]. The mean stay in the low state follows from the mean rate.
     ///
     /// # Errors
-    /// A parameter out of its limits.
+    /// A parameter is out of its limits.
     pub fn general(&self) -> Result<Mmpp, TrafficError> {
         if !(self.high >= 1.0 && self.high.is_finite()) {
             return Err(TrafficError::parameter("rate in the high state", self.high, "at least 1, of the mean rate"));
@@ -63,17 +63,18 @@ impl Mmpp {
         Ok(())
     }
 
-    /// The share of time in each state, from its balance with the others.
+    /// Returns the stationary share of time in each state.
     ///
     /// # Errors
-    /// States that do not all lead to one another.
+    /// Some states do not lead to all others.
     pub fn shares(&self) -> Result<Vec<f64>, TrafficError> {
         let n = self.rates.len();
         if !self.is_connected() {
             let expected = "that each state leads to every other";
             return Err(TrafficError::parameter("transitions", "states that are never left or come to", expected));
         }
-        // Grassmann, Taksar and Heyman (1985): states are taken away one by one; no subtraction, so no cancellation.
+        // Grassmann, Taksar and Heyman (1985): states are eliminated one by one without subtraction, so no digits
+        // cancel.
         let mut q = self.transitions.clone();
         for last in (1..n).rev() {
             let leave: f64 = q[last][..last].iter().sum();
@@ -118,22 +119,22 @@ impl Mmpp {
 pub(crate) struct Modulated {
     states: Box<[State]>,
     state: usize,
-    /// How long it stays there yet, in nanoseconds.
+    /// Remaining time of the current stay, in ns.
     stay_ns: f64,
 }
 
 #[derive(Debug, Clone)]
 struct State {
-    /// Mean time between arrivals, in nanoseconds; infinite without.
+    /// Mean time between arrivals in ns; infinite for a rate of zero.
     between_ns: f64,
-    /// Mean stay, in nanoseconds; infinite if it is never left.
+    /// Mean stay in ns; infinite if the state is never left.
     stay_ns: f64,
-    /// Where it leads, each with the share of itself and those before.
+    /// Next states with their cumulative probabilities.
     next: Box<[(f64, usize)]>,
 }
 
 impl Modulated {
-    /// The process with a mean of `per_second`, begun in a state drawn from its stationary law.
+    /// Creates the process with a mean rate of `per_second`, in a state drawn from the stationary distribution.
     pub(crate) fn new(process: &Mmpp, per_second: f64, random: &mut Stream) -> Result<Modulated, TrafficError> {
         process.check()?;
         let shares = process.shares()?;
@@ -151,7 +152,7 @@ impl Modulated {
         Ok(Modulated { states, state, stay_ns })
     }
 
-    /// Nanoseconds to the next arrival.
+    /// Returns the time to the next arrival in ns.
     #[inline]
     pub(crate) fn next(&mut self, random: &mut Stream) -> f64 {
         let mut waited = 0.0;
@@ -161,7 +162,7 @@ impl Modulated {
                 self.stay_ns -= after;
                 return waited + after;
             }
-            // What is left of the time to the arrival is drawn anew: it has no memory.
+            // The remaining time to the arrival is drawn again, because the exponential distribution has no memory.
             waited += self.stay_ns;
             self.turn(random);
         }
@@ -187,7 +188,7 @@ fn state(process: &Mmpp, at: usize, scale: f64) -> State {
         below += rate / leave;
         (below, to)
     });
-    // A sum of nothing is -0, whose inverse is not what is meant.
+    // The sum of no rates is -0, whose inverse would be negative infinity.
     let stay_ns = if leave > 0.0 { 1e9 / leave } else { f64::INFINITY };
     State { between_ns: 1e9 / (process.rates[at] * scale), stay_ns, next: next.collect() }
 }
@@ -207,7 +208,7 @@ mod tests {
         times
     }
 
-    /// Variance over mean of arrivals in windows: 1 for a Poisson process.
+    /// Returns variance over mean of the number of arrivals in windows: 1 for a Poisson process.
     fn dispersion(times: &[f64], window: f64) -> f64 {
         let windows = (times.last().unwrap() / window).floor();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers")]
@@ -229,7 +230,8 @@ mod tests {
         let times = arrivals(&process, 5184.0, 200.0);
         let rate = times.len() as f64 / 200.0;
         assert!((rate / 5184.0 - 1.0).abs() < 0.01, "{rate}");
-        // The index of dispersion of counts of a two-state process (Fischer and Meier-Hellstern 1993) for long windows.
+        // Limit of the index of dispersion of counts of a two-state process for long windows (Fischer and
+        // Meier-Hellstern 1993).
         let (w1, w2, l1, l2) = (2000.0, 500.0, 3.0 * 5184.0, 0.5 * 5184.0_f64);
         let share = w2 / (w1 + w2);
         let limit = 1.0 + 2.0 * (l1 - l2).powi(2) * share * (1.0 - share) / ((w1 + w2) * 5184.0);

@@ -1,24 +1,24 @@
-//! What is to be sent when: packets one after the other, with their flows.
+//! Plans packets one after the other: arrival time, length and flow.
 use crate::flows::{Coming, Mixed, Pick};
 use crate::{FlowArrivals, FlowMix, GapLaw, Generator, Offered, Size, Stream, TrafficError};
 use weir_units::Instant;
 
-/// What a source offers, as described.
+/// Description of a source's packets and their flows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Offer {
-    /// Packets by rule or from a list, each of a flow that is drawn for it.
+    /// Packets by rule or from a trace; each gets a flow drawn for it.
     Packets {
-        /// When they come and how long they are.
+        /// Arrival times and lengths.
         offered: Offered,
-        /// The flows.
+        /// Mix of flows.
         flows: FlowMix,
     },
-    /// Flows by rule, each with its packets.
+    /// Flows by rule, each with its own packets.
     Flows(FlowArrivals),
 }
 
 impl Offer {
-    /// Packets a second, in the mean.
+    /// Returns the mean number of packets per second.
     pub fn per_second(&self) -> f64 {
         match self {
             Offer::Packets { offered, .. } => offered.per_second(),
@@ -26,10 +26,10 @@ impl Offer {
         }
     }
 
-    /// Lengths of the shortest and the longest packet, in bytes; none if there is no packet.
+    /// Returns the shortest and the longest packet length in bytes; `None` if there is no packet.
     ///
     /// # Errors
-    /// Sizes that cannot be as described.
+    /// The size description is not valid.
     pub fn lengths(&self) -> Result<Option<[u32; 2]>, TrafficError> {
         let sizes = |size: &Size| crate::Sizes::new(size).map(|sizes| Some([sizes.shortest(), sizes.longest()]));
         match self {
@@ -41,7 +41,7 @@ impl Offer {
         }
     }
 
-    /// The law of the times between its packets, if these are independent and it is known.
+    /// Returns the law of the times between packets; `None` if they are dependent or the law is not known.
     pub fn gap_law(&self) -> Option<GapLaw> {
         match self {
             Offer::Packets { offered: Offered::Rule { arrival, per_second, .. }, .. } => {
@@ -52,20 +52,20 @@ impl Offer {
     }
 }
 
-/// A packet that is to be sent.
+/// A packet to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Planned {
-    /// When.
+    /// Planned sending time.
     pub at: Instant,
-    /// Its length: bytes of the frame without frame check sequence.
+    /// Length in bytes of the frame without frame check sequence.
     pub bytes: u32,
-    /// Its flow.
+    /// Number of the packet's flow.
     pub flow: u64,
-    /// Whether it is the first of its flow.
+    /// True if the packet is the first of its flow.
     pub is_new_flow: bool,
 }
 
-/// Draws what a source offers, packet by packet.
+/// Draws the packets of a source with their flows one by one.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     source: Source,
@@ -79,10 +79,10 @@ enum Source {
 }
 
 impl Schedule {
-    /// What a source with this seed offers from `start` on.
+    /// Creates a schedule of a source with this seed, from `start` on.
     ///
     /// # Errors
-    /// A parameter out of its limits.
+    /// A parameter is out of its limits.
     pub fn new(offer: &Offer, start: Instant, seed: u64) -> Result<Schedule, TrafficError> {
         let source = match offer {
             Offer::Packets { offered, flows } => Source::Packets {
@@ -95,7 +95,7 @@ impl Schedule {
         Ok(Schedule { source, last: start })
     }
 
-    /// The next packet; none at the end of a list.
+    /// Returns the next packet; `None` at the end of a trace.
     #[inline]
     pub fn next_packet(&mut self) -> Option<Planned> {
         let (at, pick, bytes) = match &mut self.source {
@@ -113,7 +113,7 @@ impl Schedule {
         Some(Planned { at, bytes, flow, is_new_flow: is_new })
     }
 
-    /// Flows that did not begin since too many were sending.
+    /// Returns the number of flows that did not begin because too many flows were active.
     pub fn refused_flows(&self) -> u64 {
         if let Source::Flows(coming) = &self.source { coming.refused } else { 0 }
     }

@@ -1,53 +1,56 @@
-//! How long packets are.
+//! Distributions of packet lengths.
 use crate::{Stream, TrafficError};
 
-/// Longest packet, in bytes.
+/// Maximum packet length in bytes.
 pub const MAX_BYTES: u32 = 65_535;
-/// Most sizes of an empirical list.
+/// Maximum number of sizes in an empirical list.
 pub const MAX_EMPIRICAL: usize = 65_536;
 
-/// How long packets are, as described. Bytes are those of the Ethernet frame without FCS.
+/// Description of packet lengths, in bytes of the Ethernet frame without FCS.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Size {
-    /// All alike.
+    /// All packets have this length.
     Fixed(u32),
-    /// Short ones and long ones.
+    /// A mixture of short and long packets.
     Bimodal(Bimodal),
-    /// The simple Internet mix: 7 of 60 bytes, 4 of 590 and 1 of 1514 (frames of 40, 576 and 1500 bytes of IP, padded).
+    /// The simple Internet mix: 7 of 60 bytes, 4 of 590 and 1 of 1514 (frames of 40, 576 and 1500 bytes of IP,
+    /// padded).
     Imix,
-    /// Exponential of this mean, rounded up to whole bytes: for comparing with formulas.
+    /// Exponential with this mean, rounded up to whole bytes: for comparison with formulas.
     Exponential(f64),
-    /// As a list says.
+    /// Weighted list of lengths.
     Empirical(Empirical),
 }
 
-/// Two uniform ranges, as in the literature on virtual switches.
+/// Two uniform ranges of lengths, as in the literature on virtual switches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bimodal {
-    /// Share of packets that are short, `0.0..=1.0`.
+    /// Share of short packets, `0.0..=1.0`.
     pub short: f64,
-    /// From, to (included) of the short ones.
+    /// Minimum and maximum length of short packets, both inclusive.
     pub short_bytes: [u32; 2],
-    /// From, to (included) of the long ones.
+    /// Minimum and maximum length of long packets, both inclusive.
     pub long_bytes: [u32; 2],
 }
 
 impl Default for Bimodal {
-    /// Half from 64 to 100 bytes, half from 1350 to 1500.
+    /// Returns half from 64 to 100 bytes, half from 1350 to 1500.
     fn default() -> Self {
         Bimodal { short: 0.5, short_bytes: [64, 100], long_bytes: [1350, 1500] }
     }
 }
 
-/// Sizes with their weights.
+/// Lengths in bytes with their weights.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Empirical(pub Vec<(u32, f64)>);
 
 impl Empirical {
-    /// Reads lines of `BYTES WEIGHT` or `BYTES,WEIGHT`; `#` begins a comment; a header line without digits is passed over.
+    /// Parses lines of `BYTES WEIGHT` or `BYTES,WEIGHT`. `#` begins a comment; a header line without digits is
+    /// skipped.
     ///
     /// # Errors
-    /// The first line that cannot be read; no line at all; more than [`MAX_EMPIRICAL`].
+    /// The first line that cannot be parsed; more than [`MAX_EMPIRICAL`] lines. An empty list is refused by
+    /// [`Sizes::new`].
     pub fn parse(text: &str) -> Result<Empirical, TrafficError> {
         let mut sizes = Vec::new();
         for (number, line) in crate::trace::lines(text) {
@@ -71,10 +74,10 @@ impl Empirical {
     }
 }
 
-/// Draws sizes: a mixture of uniform ranges.
+/// Draws packet lengths from a mixture of uniform ranges, or an exponential distribution.
 #[derive(Debug, Clone)]
 pub struct Sizes {
-    /// Ranges, each chosen when a random word is below its threshold and not below those before.
+    /// Ranges; a range is chosen if a random word is below its threshold and not below the previous ones.
     ranges: Box<[Range]>,
     mean: f64,
     exponential: bool,
@@ -82,18 +85,18 @@ pub struct Sizes {
 
 #[derive(Debug, Clone, Copy)]
 struct Range {
-    /// Share of this range and those before, of 2^64.
+    /// Cumulative share of this range and the previous ones, times 2^64.
     threshold: u64,
     from: u32,
-    /// How many sizes.
+    /// Number of lengths in the range.
     count: u32,
 }
 
 impl Sizes {
-    /// Sizes as described.
+    /// Creates a distribution as described.
     ///
     /// # Errors
-    /// A size of 0 or beyond [`MAX_BYTES`], a range that is empty, a share or weight that is none.
+    /// A length of 0 or above [`MAX_BYTES`], an empty range or list, or an invalid share or weight.
     pub fn new(size: &Size) -> Result<Sizes, TrafficError> {
         match size {
             Size::Fixed(bytes) => Sizes::mixture(&[(1.0, *bytes, *bytes)]),
@@ -115,7 +118,7 @@ impl Sizes {
         }
     }
 
-    /// A mixture of uniform ranges: (weight, from, to).
+    /// Creates a mixture of uniform ranges: (weight, from, to).
     fn mixture(parts: &[(f64, u32, u32)]) -> Result<Sizes, TrafficError> {
         let total: f64 = parts.iter().map(|(weight, ..)| weight).sum();
         if !(total.is_finite() && total > 0.0) || parts.iter().any(|(weight, ..)| *weight < 0.0) {
@@ -131,14 +134,14 @@ impl Sizes {
             mean += weight / total * (f64::from(from) + f64::from(to)) / 2.0;
             ranges.push(Range { threshold: share_of_word(below), from, count: to - from + 1 });
         }
-        // Rounding must not leave anything over.
+        // Rounding must not leave a gap after the last range.
         if let Some(last) = ranges.last_mut() {
             last.threshold = u64::MAX;
         }
         Ok(Sizes { ranges: ranges.into_boxed_slice(), mean, exponential: false })
     }
 
-    /// The next size, in bytes.
+    /// Draws the next length in bytes.
     #[inline]
     pub fn draw(&self, random: &mut Stream) -> u32 {
         if self.exponential {
@@ -148,7 +151,7 @@ impl Sizes {
             [_] => 0,
             ranges => {
                 let word = random.below(u64::MAX);
-                // Few ranges are gone through, many are halved.
+                // A few ranges are searched linearly, many by bisection.
                 if ranges.len() <= 8 {
                     ranges.iter().filter(|range| range.threshold <= word).count()
                 } else {
@@ -163,19 +166,19 @@ impl Sizes {
         }
     }
 
-    /// Their mean, in bytes.
+    /// Returns the mean length in bytes.
     pub fn mean(&self) -> f64 {
-        // Rounding up to whole bytes makes an exponential size geometric.
+        // Rounding up to whole bytes makes an exponential length geometric.
         if self.exponential { 1.0 / (1.0 - (-1.0 / self.mean).exp()) } else { self.mean }
     }
 
-    /// The longest, in bytes; [`MAX_BYTES`] where there is none.
+    /// Returns the longest length in bytes; [`MAX_BYTES`] for the unbounded exponential distribution.
     pub fn longest(&self) -> u32 {
         let last = |range: &Range| range.from + (range.count - 1);
         if self.exponential { MAX_BYTES } else { self.ranges.iter().map(last).max().unwrap_or(MAX_BYTES) }
     }
 
-    /// The shortest, in bytes.
+    /// Returns the shortest length in bytes.
     pub fn shortest(&self) -> u32 {
         if self.exponential { 1 } else { self.ranges.iter().map(|range| range.from).min().unwrap_or(1) }
     }
@@ -188,7 +191,7 @@ fn exponential(mean: f64, random: &mut Stream) -> u32 {
     bytes.max(1)
 }
 
-/// A share, `0.0..=1.0`, of 2^64.
+/// Converts a share, `0.0..=1.0`, to a multiple of 2^-64.
 fn share_of_word(share: f64) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     let word = (share * (u64::MAX as f64)) as u64;

@@ -1,25 +1,25 @@
-//! What a source offers: when packets come, and how long each is.
+//! Traffic sources: draws arrival times and packet lengths from a rule or a trace.
 use crate::{Arrival, Arrivals, Size, Sizes, Stream, Trace, TrafficError};
 use weir_units::Instant;
 
-/// What a source offers, as described.
+/// Description of a source's packets.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Offered {
     /// Packets by rule.
     Rule {
-        /// When they come.
+        /// Law of the arrival times.
         arrival: Arrival,
-        /// How many a second, in the mean.
+        /// Mean number of packets per second.
         per_second: f64,
-        /// How long they are.
+        /// Distribution of packet lengths.
         size: Size,
     },
-    /// Packets of a list, once.
+    /// Packets of a trace, sent once.
     Trace(Trace),
 }
 
 impl Offered {
-    /// Packets a second, in the mean.
+    /// Returns the mean number of packets per second.
     pub fn per_second(&self) -> f64 {
         match self {
             Offered::Rule { per_second, .. } => *per_second,
@@ -30,10 +30,10 @@ impl Offered {
         }
     }
 
-    /// Bytes of a packet, in the mean; 0 if there is no packet.
+    /// Returns the mean packet length in bytes; 0 if there is no packet.
     ///
     /// # Errors
-    /// Sizes that cannot be as described.
+    /// The size description is not valid.
     pub fn mean_bytes(&self) -> Result<f64, TrafficError> {
         match self {
             Offered::Rule { size, .. } => Ok(Sizes::new(size)?.mean()),
@@ -44,10 +44,10 @@ impl Offered {
         }
     }
 
-    /// The longest packet, in bytes; none if there is no packet.
+    /// Returns the longest packet length in bytes; `None` if there is no packet.
     ///
     /// # Errors
-    /// Sizes that cannot be as described.
+    /// The size description is not valid.
     pub fn longest(&self) -> Result<Option<u32>, TrafficError> {
         match self {
             Offered::Rule { size, .. } => Ok(Some(Sizes::new(size)?.longest())),
@@ -55,10 +55,10 @@ impl Offered {
         }
     }
 
-    /// The shortest packet, in bytes; none if there is no packet.
+    /// Returns the shortest packet length in bytes; `None` if there is no packet.
     ///
     /// # Errors
-    /// Sizes that cannot be as described.
+    /// The size description is not valid.
     pub fn shortest(&self) -> Result<Option<u32>, TrafficError> {
         match self {
             Offered::Rule { size, .. } => Ok(Some(Sizes::new(size)?.shortest())),
@@ -67,7 +67,7 @@ impl Offered {
     }
 }
 
-/// Draws what a source offers, packet by packet.
+/// Draws the packets of a source one by one.
 #[derive(Debug, Clone)]
 pub struct Generator {
     law: Law,
@@ -81,10 +81,10 @@ enum Law {
 }
 
 impl Generator {
-    /// A source that begins at `start`, with its own random numbers.
+    /// Creates a source that begins at `start`, with its own random stream.
     ///
     /// # Errors
-    /// A parameter out of its limits.
+    /// A parameter is out of its limits.
     pub fn new(offered: &Offered, start: Instant, mut random: Stream) -> Result<Generator, TrafficError> {
         let law = match offered {
             Offered::Rule { arrival, per_second, size } => {
@@ -96,7 +96,8 @@ impl Generator {
         Ok(Generator { law, random })
     }
 
-    /// When the packet after one at `last` comes, for the first the source's start; [`Instant::FAR`]: there is none.
+    /// Returns the arrival time of the packet after one at `last` (for the first packet, the source's start).
+    /// [`Instant::FAR`] means that there is none.
     #[inline]
     pub fn next_after(&mut self, last: Instant) -> Instant {
         let (from, after) = match &mut self.law {
@@ -109,7 +110,7 @@ impl Generator {
         Instant::from_nanos(from.as_nanos().saturating_add(after))
     }
 
-    /// The length of the packet that comes now, in bytes.
+    /// Returns the length in bytes of the packet that arrives now.
     #[inline]
     pub fn bytes(&mut self) -> u32 {
         match &mut self.law {
@@ -121,7 +122,7 @@ impl Generator {
         }
     }
 
-    /// The source's random numbers, for what else is drawn for its packets.
+    /// Returns the source's random stream, for other draws about its packets.
     #[inline]
     pub fn random(&mut self) -> &mut Stream {
         &mut self.random

@@ -1,28 +1,29 @@
-//! Packets as a list has them.
+//! Packet traces: lists of arrival times and lengths read from text.
 use crate::TrafficError;
 use std::sync::Arc;
 
-/// Most packets of a trace.
+/// Maximum number of packets of a trace.
 pub const MAX_TRACE: usize = 20_000_000;
 
-/// Packets as they came once, in order of time. Copies share the list.
+/// Recorded packets in order of time. Clones share the list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace(pub Arc<[TracePacket]>);
 
 /// A packet of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TracePacket {
-    /// When it came, from the start of the trace.
+    /// Arrival time from the start of the trace, in ns.
     pub at_ns: u64,
-    /// Its length.
+    /// Length of the packet.
     pub bytes: u32,
 }
 
 impl Trace {
-    /// Reads lines of `SECONDS BYTES` or `SECONDS,BYTES`; `#` begins a comment; a header line without digits is passed over.
+    /// Parses lines of `SECONDS BYTES` or `SECONDS,BYTES`. `#` begins a comment; a header line without digits is
+    /// skipped.
     ///
     /// # Errors
-    /// The first line that cannot be read or goes back in time; more than [`MAX_TRACE`].
+    /// The first line that cannot be parsed or goes back in time; more than [`MAX_TRACE`] packets.
     pub fn parse(text: &str) -> Result<Trace, TrafficError> {
         let mut packets: Vec<TracePacket> = Vec::new();
         for (number, line) in lines(text) {
@@ -49,7 +50,7 @@ impl Trace {
     }
 }
 
-/// Lines with something on them, without comments, numbered from 1; a header is left out.
+/// Iterates over non-empty lines without comments, numbered from 1; skips a header line.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let content = |line: &'_ str| -> usize { line.find('#').unwrap_or(line.len()) };
     let numbered = text.lines().enumerate().map(move |(at, line)| (at + 1, line[..content(line)].trim()));
@@ -59,7 +60,7 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The two words of a line, with a comma, semicolon or spaces between.
+/// Splits a line into its two words, separated by a comma, semicolon or spaces; `None` for another number of words.
 pub(crate) fn two(line: &str) -> Option<[&str; 2]> {
     let mut words = line.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|word| !word.is_empty());
     let found = [words.next()?, words.next()?];
