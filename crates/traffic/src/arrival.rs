@@ -1,31 +1,31 @@
-//! When packets come.
+//! Arrival processes: draws the times between packets.
 use crate::mmpp::Modulated;
 use crate::{Mmpp, Services, Stream, TrafficError, TwoState, positive};
 use weir_model::Law;
 
-/// When packets come, as described; the mean rate is given beside it.
+/// Description of an arrival process; the mean rate is given separately.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Arrival {
-    /// One like the other; the first after a random part of the time between two.
+    /// Constant gaps; the first packet arrives after a random part of a gap.
     Constant,
-    /// Without memory.
+    /// Poisson process: exponential gaps.
     #[default]
     Poisson,
-    /// In bursts, of two rates.
+    /// Bursts with two rates.
     TwoState(TwoState),
-    /// In bursts, of any number of rates.
+    /// Bursts with any number of rates.
     Mmpp(Mmpp),
-    /// In trains with pauses between that are sometimes very long.
+    /// Packet trains with heavy-tailed lengths, and pauses that are sometimes very long.
     ParetoOnOff(ParetoOnOff),
-    /// In trains and pauses that are all alike.
+    /// Trains and pauses of constant length.
     OnOff(OnOff),
-    /// After times with a heavy tail, independent of each other: Pareto of this shape, above 1; below 2 the variance is infinite.
+    /// Independent heavy-tailed gaps: Pareto of this shape, above 1; below 2 the variance is infinite.
     Pareto(f64),
-    /// After times of any other law, independent of each other. Its mean does not matter: the rate is given beside it.
+    /// Independent gaps of any other law. Its mean is ignored, because the rate is given separately.
     Renewal(Law),
 }
 
-/// Trains of packets with a constant rate, and pauses, each as long as the others.
+/// Trains of packets at a constant rate, and pauses, both of constant length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OnOff {
     /// Length of a train, in seconds.
@@ -34,15 +34,15 @@ pub struct OnOff {
     pub off_s: f64,
 }
 
-/// Trains of packets with a constant rate, and pauses; the lengths of both have heavy tails, so that the sum of many such sources is
-/// self-similar (Willinger, Taqqu, Sherman and Wilson 1997).
+/// Trains of packets at a constant rate, and pauses. Both lengths are heavy-tailed, so the sum of many such sources
+/// is self-similar (Willinger, Taqqu, Sherman and Wilson 1997).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ParetoOnOff {
     /// Mean length of a train, in seconds.
     pub on_s: f64,
     /// Mean length of a pause, in seconds.
     pub off_s: f64,
-    /// Shape of both, above 1; below 2 the variance is infinite.
+    /// Shape of both distributions, above 1; below 2 the variance is infinite.
     pub shape: f64,
 }
 
@@ -50,7 +50,7 @@ pub struct ParetoOnOff {
 #[derive(Debug, Clone)]
 pub struct Arrivals {
     draw: Draw,
-    /// What is left over of a nanosecond: times are exact in the mean.
+    /// Fraction of a nanosecond carried over, so that times are exact on average.
     rest_ns: f64,
 }
 
@@ -65,17 +65,17 @@ enum Draw {
 }
 
 impl Arrivals {
-    /// Packets with a mean rate of `per_second`.
+    /// Creates an arrival process with a mean rate of `per_second` packets per second.
     ///
     /// # Errors
-    /// A parameter out of its limits.
+    /// A parameter is out of its limits.
     pub fn new(arrival: &Arrival, per_second: f64, random: &mut Stream) -> Result<Arrivals, TrafficError> {
         let per_second = positive("packets per second", per_second)?;
         let between_ns = 1e9 / per_second;
         let mut rest_ns = 0.0;
         let draw = match arrival {
             Arrival::Constant => {
-                // Sources that all began at once would come in bursts for ever.
+                // A random phase: sources that all began at one time would arrive in bursts for ever.
                 rest_ns = between_ns * (random.unit() - 1.0);
                 Draw::Constant { between_ns }
             }
@@ -97,7 +97,7 @@ impl Arrivals {
         Ok(Arrivals { draw, rest_ns })
     }
 
-    /// Nanoseconds to the next packet.
+    /// Returns the time to the next packet in ns.
     #[inline]
     pub fn next(&mut self, random: &mut Stream) -> u64 {
         let after = match &mut self.draw {
@@ -116,23 +116,23 @@ impl Arrivals {
     }
 }
 
-/// How long trains and pauses are.
+/// Lengths of trains and pauses.
 #[derive(Debug, Clone, Copy)]
 struct Lengths {
     on_s: f64,
     off_s: f64,
-    /// Of a Pareto law; none: always the same.
+    /// Shape of the Pareto distribution; `None`: constant lengths.
     shape: Option<f64>,
 }
 
 impl Lengths {
-    /// A length of this mean, in nanoseconds.
+    /// Draws a length with this mean, in ns.
     fn draw_ns(&self, mean_s: f64, random: &mut Stream) -> f64 {
         mean_s * 1e9 * self.shape.map_or(1.0, |shape| random.pareto(shape))
     }
 }
 
-/// A shape for which there is a mean.
+/// Returns the shape if its distribution has a mean; an error otherwise.
 fn tail(shape: f64) -> Result<f64, TrafficError> {
     if shape.is_finite() && shape > 1.0 {
         return Ok(shape);
@@ -144,7 +144,7 @@ fn trains(lengths: Lengths, between_ns: f64, random: &mut Stream) -> Result<Draw
     let on = positive("mean length of a train", lengths.on_s)?;
     let off = positive("mean length of a pause", lengths.off_s)?;
     lengths.shape.map(tail).transpose()?;
-    // Trains are as much faster as pauses take time.
+    // The rate within trains is higher, to compensate for the pauses.
     let between_ns = between_ns * on / (on + off);
     if between_ns > on * 1e9 {
         let expected = "that a mean train has at least one packet";
@@ -156,7 +156,7 @@ fn trains(lengths: Lengths, between_ns: f64, random: &mut Stream) -> Result<Draw
 
 fn train(lengths: &Lengths, between_ns: f64, left_ns: &mut f64, random: &mut Stream) -> f64 {
     let mut after = between_ns;
-    // The time between packets runs in trains only, so no train loses what its last packet does not fill.
+    // The time between packets runs in trains only, so the unfilled rest of a train is carried over to the next one.
     while after > *left_ns {
         let pause = lengths.draw_ns(lengths.off_s, random);
         after += pause;
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn fractions_of_nanoseconds_are_not_lost() {
-        // Three in ten nanoseconds.
+        // Three packets in ten nanoseconds.
         let total: u64 = times(&Arrival::Constant, 3e8, 3_000_000).iter().sum();
         assert!((9_999_990..=10_000_000).contains(&total), "{total}");
     }

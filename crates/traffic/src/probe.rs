@@ -1,21 +1,22 @@
-//! What a packet carries so that it is known again: a sequence number and when it was sent.
+//! Header by which measurement packets are recognised: sequence number and sending time.
 //!
-//! The header is 18 bytes, so that it fits the payload of UDP in the shortest Ethernet frame, numbers with their highest byte first:
+//! The header has 18 bytes, so that it fits the UDP payload of the shortest Ethernet frame. Numbers are big-endian:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 0, 1 | `0x5772` |
-//! | 2 | version (low four bits: 1) and flags: `0x10` first packet of its flow, `0x20` sent while it counts, `0x40` times since 1970 |
-//! | 3 | check: all other bytes, exclusive or, each turned by its place |
-//! | 4, 5 | the run: packets of another are not taken for this one's |
-//! | 6 to 9 | the packet's number in its run, from 0, which begins again after 2^32 |
-//! | 10 to 17 | when it was sent, in nanoseconds of the sender's clock |
+//! | 2 | version (low four bits: 1), flags `0x10` first packet of its flow, `0x20` counts, `0x40` times since 1970 |
+//! | 3 | check: exclusive or of all other bytes, each rotated by its position |
+//! | 4, 5 | run: packets of other runs are ignored |
+//! | 6 to 9 | packet number in its run, from 0, modulo 2^32 |
+//! | 10 to 17 | sending time in nanoseconds of the sender's clock |
 //!
-//! It is found wherever it stands: behind tags and tunnels, in a packet-in on its way to a controller, or at the end of a packet that was captured and is sent again.
+//! The header is found at any position: after tags and tunnels, in a packet-in to a controller, or at the end of a
+//! captured packet that is replayed.
 
 /// Length of the header.
 pub const BYTES: usize = 18;
-/// How far into a frame it is looked for.
+/// Range in bytes, from a frame's start, in which the header is searched.
 pub const REACH: usize = 512;
 
 const MARK: [u8; 2] = [0x57, 0x72];
@@ -25,25 +26,25 @@ const COUNTS: u8 = 0x20;
 const WALL: u8 = 0x40;
 const KNOWN: u8 = NEW_FLOW | COUNTS | WALL | 0x0f;
 
-/// What a packet carries.
+/// Contents of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
-    /// The run.
+    /// Number of the run.
     pub run: u16,
-    /// The packet's number in its run, of which 32 bits are kept.
+    /// Number of the packet in its run, modulo 2^32.
     pub sequence: u32,
-    /// When it was sent, in nanoseconds of the sender's clock.
+    /// Sending time in nanoseconds of the sender's clock.
     pub sent_ns: u64,
-    /// Whether it is the first packet of its flow.
+    /// True if the packet is the first of its flow.
     pub is_new_flow: bool,
-    /// Whether it was sent while packets counted, not while warming up.
+    /// True if the packet counts; false if it was sent during the warm-up.
     pub counts: bool,
-    /// Whether the sender's clock counts from 1970, not from the start of its machine.
+    /// True if the sender's clock counts from 1970; false if it counts from the start of the machine.
     pub is_wall: bool,
 }
 
 impl Probe {
-    /// The header's bytes.
+    /// Encodes the header.
     pub fn bytes(&self) -> [u8; BYTES] {
         let flag = |flag: u8, is_set: bool| if is_set { flag } else { 0 };
         let mut bytes = [0; BYTES];
@@ -56,7 +57,7 @@ impl Probe {
         bytes
     }
 
-    /// The header that the bytes begin with; none if it is none, or one of another version.
+    /// Decodes the header at the start of `bytes`; `None` if there is none, or one of another version.
     pub fn read(bytes: &[u8]) -> Option<Probe> {
         let bytes: &[u8; BYTES] = bytes.first_chunk()?;
         let flags = bytes[2];
@@ -75,18 +76,19 @@ impl Probe {
         })
     }
 
-    /// The first header in a frame's first [`REACH`] bytes, or else that at its end; of this run, if one is given.
+    /// Finds the first header in a frame's first [`REACH`] bytes, else the one at its end. Accepts only this run, if
+    /// `run` is given.
     pub fn find(frame: &[u8], run: Option<u16>) -> Option<Probe> {
         Probe::all(frame, REACH, run).next().or_else(|| Probe::at_end(frame, run))
     }
 
-    /// The header that a frame ends with, a byte behind it or none: captures that are sent again have it there.
+    /// Returns the header at a frame's end, followed by at most one byte: replayed captures carry it there.
     fn at_end(frame: &[u8], run: Option<u16>) -> Option<Probe> {
         let at = |behind: usize| frame.len().checked_sub(BYTES + behind).and_then(|at| Probe::read(&frame[at..]));
         at(0).or_else(|| at(1)).filter(|found| run.is_none_or(|run| found.run == run))
     }
 
-    /// All headers in a frame's first `reach` bytes; of this run, if one is given.
+    /// Iterates over all headers in a frame's first `reach` bytes. Accepts only this run, if `run` is given.
     pub fn all(frame: &[u8], reach: usize, run: Option<u16>) -> impl Iterator<Item = Probe> {
         let reach = reach.min(frame.len());
         let at = (0..reach.saturating_sub(BYTES - 1)).filter(move |at| frame[*at] == MARK[0]);
@@ -94,7 +96,7 @@ impl Probe {
     }
 }
 
-/// All bytes but the check's own, each turned by its place.
+/// Returns the check: exclusive or of all bytes but the check itself, each rotated by its position.
 fn check(bytes: &[u8; BYTES]) -> u8 {
     let others = bytes.iter().zip(0_u32..).filter(|(_, at)| *at != 3);
     others.fold(0x5a, |sum, (byte, at)| sum ^ byte.rotate_left(at))

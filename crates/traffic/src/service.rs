@@ -1,4 +1,4 @@
-//! How long something takes, drawn by its law.
+//! Draws service times by a law.
 use crate::{Stream, TrafficError};
 use rand_distr::{Distribution, Gamma};
 use weir_model::{Law, Shape};
@@ -6,11 +6,11 @@ use weir_model::{Law, Shape};
 /// Draws times by a law.
 #[derive(Debug, Clone)]
 pub struct Services {
-    /// What the law is a mixture of, each with the share of itself and of those before.
+    /// Parts of the mixture with their cumulative weights.
     parts: Box<[(f64, Draw)]>,
 }
 
-/// Times in nanoseconds.
+/// Distribution of times in nanoseconds.
 #[derive(Debug, Clone)]
 enum Draw {
     Constant(f64),
@@ -20,10 +20,10 @@ enum Draw {
 }
 
 impl Services {
-    /// Times in seconds as the law has them; without one, no time.
+    /// Creates a sampler of the law's times, which are in seconds; without a law, all times are zero.
     ///
     /// # Errors
-    /// A gamma law whose parameters leave nothing that can be drawn.
+    /// A gamma law with parameters from which no number can be drawn.
     pub fn new(law: Option<&Law>) -> Result<Services, TrafficError> {
         let mut below = 0.0;
         let parts = law.map(Law::parts).unwrap_or_default().iter().map(|part| {
@@ -37,7 +37,7 @@ impl Services {
         Ok(Services { parts: parts.into() })
     }
 
-    /// The next time, in nanoseconds.
+    /// Draws the next time in nanoseconds.
     #[inline]
     pub fn draw_ns(&self, random: &mut Stream) -> f64 {
         match &*self.parts {

@@ -1,56 +1,57 @@
-//! Random numbers, a stream for each source.
+//! Random number streams, one per source.
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::TryRng;
 use std::convert::Infallible;
 
-/// A stream of random numbers (xoshiro256++, Blackman and Vigna): the same for the same seed, replication and number on every machine
-/// and in every version, and unlike every other.
+/// A stream of random numbers (xoshiro256++, Blackman and Vigna). Equal seed, replication and number give an equal
+/// stream on every machine and in every version; different ones give independent streams.
 #[derive(Debug, Clone)]
 pub struct Stream(Xoshiro256PlusPlus);
 
 impl Stream {
-    /// The stream `number` of a replication of what has this seed.
+    /// Creates stream `number` of a replication for this seed.
     pub fn new(seed: u64, replication: u64, number: u64) -> Stream {
         let mut state = [0; 32];
         let mut mixed = 0;
         for (bytes, part) in state.chunks_exact_mut(8).zip([seed, replication, number, 0]) {
-            // Each word depends on all parts before it; the last on all.
+            // Each word depends on all parts up to its own; the last word depends on all of them.
             mixed = mix(mixed ^ part);
             bytes.copy_from_slice(&mixed.to_le_bytes());
         }
         Stream(Xoshiro256PlusPlus::from_seed(state))
     }
 
-    /// A number from 0 up to, not including, 1.
+    /// Returns a uniform number from 0 to below 1.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// A whole number below `bound`, or 0 if that is 0; each as likely as any other to within one in 2^64.
+    /// Returns a uniform integer below `bound`, or 0 if `bound` is 0. Probabilities are equal to within 2^-64.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         let product = u128::from(self.0.next_u64()) * u128::from(bound);
         u64::try_from(product >> 64).unwrap_or(u64::MAX)
     }
 
-    /// An exponential time of mean 1.
+    /// Returns an exponential number with mean 1.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
         rand_distr::Distribution::sample(&rand_distr::Exp1, &mut self.0)
     }
 
-    /// A Pareto time with this shape (above 1) and mean 1.
+    /// Returns a Pareto number with this shape (above 1) and mean 1.
     #[inline]
     pub fn pareto(&mut self, shape: f64) -> f64 {
         let least = (shape - 1.0) / shape;
-        // 1 - unit: from above 0 to 1.
+        // The expression `1 - unit` lies above 0 and at most at 1.
         least * (1.0 - self.unit()).powf(-1.0 / shape)
     }
 }
 
-/// A bijection of 64 bits that changes about half of them whichever differ (the finaliser of SplitMix64, Steele, Lea and Flood 2014).
+/// Mixes 64 bits by a bijection: a change of any bit changes about half of the result (the finaliser of SplitMix64,
+/// Steele, Lea and Flood 2014).
 fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -58,7 +59,7 @@ fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// So that other libraries' distributions can draw from it.
+/// Lets other libraries' distributions draw from the stream.
 impl TryRng for Stream {
     type Error = Infallible;
 

@@ -1,41 +1,44 @@
-//! Which flow a source's packets are of: some at a time, each of geometrically many packets.
+//! Assigns a source's packets to flows: a number of concurrent flows, each with geometrically many packets.
 use crate::Stream;
 
-/// Flows that a source may have at a time, at most.
+/// Maximum number of concurrent flows of a source.
 pub const MAX_FLOWS: u32 = 1000;
 
-/// The flow of each packet of a source.
+/// Draws the flow of each packet of a source.
 ///
-/// With flows *at a time*, each packet is of one of them, any as likely as another, and with a probability of one over the mean number of a flow's packets it is
-/// the first of the flow that takes that one's place. So with packets of a Poisson process, flows begin as a Poisson process, have geometrically many
-/// packets, and these come as a Poisson process. Without, each packet begins a flow with that probability, or is of the one begun last.
+/// With `at_a_time` flows, each packet belongs to one of the concurrent flows with equal probability. With
+/// probability `share` (one over a flow's mean number of packets), the packet is the first of a new flow that
+/// replaces that one. If packets arrive as a Poisson process, flows therefore begin as a Poisson process, have
+/// geometrically many packets, and each flow's packets arrive as a Poisson process. Without `at_a_time`, each packet
+/// begins a flow with that probability, or belongs to the last one.
 #[derive(Debug, Clone)]
 pub struct Flows {
     share: f64,
-    /// How many began in each place.
+    /// Number of flows that began so far in each place.
     begun: Vec<u32>,
 }
 
-/// A packet's flow.
+/// Flow of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowOfPacket {
-    /// Its place among those of its time.
+    /// Place of the flow among the concurrent flows.
     pub place: usize,
-    /// How many flows began in that place, it included; 0 if none did.
+    /// Number of flows that began in that place, this one included; 0 if none did.
     pub number: u32,
-    /// Whether the packet is its first.
+    /// True if the packet is the first of its flow.
     pub begins: bool,
 }
 
 impl Flows {
-    /// `share` of the packets begin a flow, `0.0..=1.0`; `at_a_time` flows are there together, more than [`MAX_FLOWS`] counting as so many.
+    /// Creates flows: `share` of the packets (`0.0..=1.0`) begin a flow; `at_a_time` flows are concurrent, at most
+    /// [`MAX_FLOWS`].
     pub fn new(share: f64, at_a_time: Option<u32>) -> Flows {
         let places = at_a_time.map_or(1, |flows| flows.clamp(1, MAX_FLOWS)) as usize;
-        // Without a number, the first packet may be of a flow that is there already.
+        // Without `at_a_time`, the first packet may belong to a flow that existed before.
         Flows { share, begun: vec![u32::from(at_a_time.is_none()); places] }
     }
 
-    /// The next packet's flow.
+    /// Draws the flow of the next packet.
     pub fn draw(&mut self, random: &mut Stream) -> FlowOfPacket {
         let places = self.begun.len();
         #[expect(clippy::cast_possible_truncation, reason = "below the number of places")]
@@ -46,7 +49,7 @@ impl Flows {
         FlowOfPacket { place, number: *begun, begins }
     }
 
-    /// How many are there at a time.
+    /// Returns the number of concurrent flows.
     pub fn places(&self) -> usize {
         self.begun.len()
     }

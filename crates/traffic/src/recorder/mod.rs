@@ -1,6 +1,7 @@
-//! What became of packets: delays, jitter, loss, reordering, duplicates, from the headers that they carry ([`crate::probe`]).
+//! Computes delay, jitter, loss, reordering and duplication of packets from the headers that they carry
+//! ([`crate::probe`]).
 //!
-//! It has no clock: it is told when each packet came, by the clock that the sender read.
+//! The recorder has no clock: callers pass the arrival time of each packet, by the clock that the sender read.
 mod order;
 mod path;
 mod report;
@@ -14,21 +15,21 @@ use crate::{Delays, GapLaw, Gaps, Probe};
 use order::{Arrived, Order};
 use std::time::Duration;
 
-/// Works out what became of the packets of one run.
+/// Measures the received packets of one run.
 #[derive(Debug, Clone, Default)]
 pub struct Recorder {
     order: Order,
     bytes: u64,
     warm_up: u64,
-    /// Packets that came before they were sent: the clocks are two.
+    /// Packets that arrived before they were sent, because sender and receiver have different clocks.
     before_sent: u64,
-    /// Of all, of known flows, of new flows.
+    /// Delays of all packets, of known flows, and of new flows.
     delays: [Delays; 3],
     /// Interarrival jitter in nanoseconds (RFC 3550, 6.4.1).
     rfc3550_ns: f64,
-    /// The packet recorded last, in the order of arrival: its delay.
+    /// Delay of the last recorded packet, in order of arrival.
     last_delay_ns: Option<i128>,
-    /// The packet with the highest number so far: its number and delay.
+    /// Number and delay of the packet with the highest number so far.
     highest: Option<(u64, i128)>,
     variation: Delays,
     gaps: Gaps,
@@ -36,24 +37,24 @@ pub struct Recorder {
     last_ns: u64,
 }
 
-/// Indices of [`Recorder::delays`].
+/// Indices into [`Recorder::delays`].
 const ALL: usize = 0;
 const KNOWN: usize = 1;
 const NEW: usize = 2;
 
-/// What a packet turned out to be.
+/// Classification of a recorded packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recording {
-    /// One that had not come before; its delay, `None` if it came before it was sent.
+    /// First arrival of the packet, with its delay; `None` if it arrived before it was sent.
     Fresh(Option<Duration>),
-    /// Another copy.
+    /// Further copy of a packet.
     Duplicate,
-    /// It does not count: sent while warming up.
+    /// Not counted: the packet was sent during the warm-up.
     WarmUp,
 }
 
 impl Recorder {
-    /// A packet came at `now_ns` of the clock that its sender read, with so many bytes.
+    /// Records a packet of `bytes` that arrived at `now_ns` of the sender's clock.
     pub fn record(&mut self, now_ns: u64, probe: &Probe, bytes: u32) -> Recording {
         if !probe.counts {
             self.warm_up += 1;
@@ -79,7 +80,8 @@ impl Recorder {
         Recording::Fresh(Some(Duration::from_nanos(delay_ns)))
     }
 
-    /// How delays vary: from packet to packet as they came (RFC 3550), and between packets that were sent one after the other (RFC 3393).
+    /// Updates the delay variation: between packets in order of arrival (RFC 3550), and between packets sent in
+    /// sequence (RFC 3393).
     fn vary(&mut self, number: u64, delay_ns: i128) {
         if let Some(last) = self.last_delay_ns.replace(delay_ns) {
             self.rfc3550_ns += ((delay_ns - last).unsigned_abs() as f64 - self.rfc3550_ns) / 16.0;
@@ -94,7 +96,7 @@ impl Recorder {
         }
     }
 
-    /// Times between packets, of those that follow each other.
+    /// Records the time between a packet and the previous one, if it follows that one in sequence.
     fn follow(&mut self, number: u64, now_ns: u64, sent_ns: u64) {
         if !self.order.is_next_of_last(number) {
             self.gaps.interrupt();
@@ -102,13 +104,14 @@ impl Recorder {
         self.gaps.record(sent_ns, now_ns);
     }
 
-    /// How many came, each once.
+    /// Returns the number of packets received, each counted once.
     pub fn received(&self) -> u64 {
         self.order.received
     }
 
-    /// What became of the packets, `sent` of which there were (none: as their numbers say). Times between them as they came are
-    /// compared with those in which they were sent, and with `law` where there is one; `threshold` parts those that went through the controller from the others.
+    /// Returns the results. `sent` is the number of packets sent; `None`: derived from their numbers. Times between
+    /// packets are compared with those at the sender, and with `law` if given. Packets with a delay above `threshold`
+    /// count as having gone through the controller.
     pub fn report(&self, sent: Option<u64>, law: Option<&GapLaw>, threshold: Option<Duration>) -> Recorded {
         let span_s = self.first_ns.map_or(0.0, |first| self.last_ns.saturating_sub(first) as f64 / 1e9);
         let received = self.order.received;

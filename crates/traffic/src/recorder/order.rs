@@ -1,24 +1,24 @@
-//! The order in which packets come: which are new, which come twice, which come after later ones (RFC 4737, RFC 5560).
+//! Classifies packets by arrival order: new, duplicate, or after a later packet (RFC 4737, RFC 5560).
 use super::Reordering;
 use crate::Delays;
 use std::collections::VecDeque;
 
-/// Packets with numbers so far behind the highest are told from duplicates; older ones count as too late.
+/// Range of numbers below the highest one in which duplicates are detected; older packets count as too late.
 pub(super) const WINDOW: u64 = 1 << 20;
-/// Packets that came in order and are remembered, to tell how far behind one that did not came.
+/// Number of in-order packets that are remembered, to measure how far behind a reordered packet arrives.
 const REMEMBERED: usize = 4096;
 
-/// What a packet is.
+/// Classification of an arriving packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrived {
     Fresh,
     Duplicate,
 }
 
-/// Keeps account of numbers.
+/// State of the packet numbers seen so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Order {
-    /// A bit for each of the last [`WINDOW`] numbers; made with the first packet.
+    /// A bit for each of the last [`WINDOW`] numbers; allocated with the first packet.
     seen: Vec<u64>,
     lowest: Option<u64>,
     highest: Option<u64>,
@@ -27,16 +27,17 @@ pub(super) struct Order {
     pub(super) duplicates: u64,
     pub(super) too_late: u64,
     reordered: u64,
-    /// Packets that came in order: number, place in the order of arrival, time.
+    /// Recent packets that arrived in order: number, position in the order of arrival, time in ns.
     in_order: VecDeque<(u64, u64, u64)>,
     extents: Delays,
     late: Delays,
-    /// Whether the packet recorded last follows the one before it.
+    /// True if the last recorded packet directly follows the one before it.
     follows: bool,
 }
 
 impl Order {
-    /// The whole number of a packet that carries the low 32 bits of it: the one nearest to the highest so far.
+    /// Returns the full number of a packet that carries the low 32 bits: the one nearest to the highest number so
+    /// far.
     pub(super) fn extend(&self, sequence: u32) -> u64 {
         const ROUND: u64 = 1 << 32;
         let Some(highest) = self.highest else { return u64::from(sequence) };
@@ -50,7 +51,7 @@ impl Order {
         }
     }
 
-    /// Takes a packet in.
+    /// Records the arrival of a packet.
     pub(super) fn arrive(&mut self, number: u64, now_ns: u64) -> Arrived {
         let highest = self.highest.unwrap_or(number);
         if number + WINDOW <= highest {
@@ -76,7 +77,8 @@ impl Order {
         Arrived::Fresh
     }
 
-    /// How far behind the first packet that it should have come before: in packets and in time (RFC 4737, 4.2 and 4.3).
+    /// Records how far a packet arrived behind the first packet that it should have preceded: in packets and in time
+    /// (RFC 4737, 4.2 and 4.3).
     fn out_of_order(&mut self, number: u64, now_ns: u64) {
         self.reordered += 1;
         let at = self.in_order.partition_point(|(other, ..)| *other < number);
@@ -95,7 +97,7 @@ impl Order {
         if self.seen.is_empty() {
             self.seen = vec![0; place(WINDOW - 1).0 + 1];
         }
-        // Numbers that come into the window take the places of those that leave it.
+        // Numbers that enter the window reuse the bits of those that leave it.
         if number >= highest + WINDOW {
             self.seen.fill(0);
         } else {
@@ -110,12 +112,12 @@ impl Order {
         }
     }
 
-    /// Whether the packet taken in last, of this number, followed the one before.
+    /// Returns true if the last recorded packet has this number and directly followed the one before.
     pub(super) fn is_next_of_last(&self, number: u64) -> bool {
         self.follows && self.last == Some(number)
     }
 
-    /// How many numbers there are from the lowest to the highest.
+    /// Returns the size of the range from the lowest to the highest number.
     pub(super) fn span(&self) -> u64 {
         self.highest.zip(self.lowest).map_or(0, |(highest, lowest)| highest - lowest + 1)
     }
@@ -132,7 +134,7 @@ impl Order {
     }
 }
 
-/// A number's place in the window.
+/// Returns the word and the bit of a number in the window.
 fn place(number: u64) -> (usize, u64) {
     let at = number % WINDOW;
     (usize::try_from(at / 64).unwrap_or(0), 1 << (at % 64))

@@ -1,24 +1,25 @@
-//! Packets on their way: when each was seen at which tap, so that what the parts of the way take comes apart.
+//! Measures the sections of a packet's path: time between consecutive sightings at taps.
 //!
-//! The times are of one clock; a tap may be the same interface for two events, such as a packet-in and the packet-out that follows it.
+//! All times are of one clock. Several events may come from one tap, such as a packet-in and the packet-out that
+//! follows it.
 use crate::{Delay, Delays, Probe};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Most events of one packet.
+/// Maximum number of events of one packet.
 pub const MAX_EVENTS: usize = 16;
-/// Packets that are under way at most; a later one takes the place of one so far behind.
+/// Maximum number of packets in transit; a later packet replaces one that many numbers behind.
 const UNDER_WAY: usize = 1 << 14;
 
-/// Keeps account of packets that taps see.
+/// Records of packets seen at taps.
 #[derive(Debug, Clone, Default)]
 pub struct Path {
     names: Vec<String>,
-    /// By a packet's number, modulo their count; made with the first.
+    /// Packets in transit by number modulo the length; allocated with the first packet.
     packets: Vec<UnderWay>,
-    /// By the event before and the event: times between.
+    /// Times between consecutive events, by first and second event.
     parts: BTreeMap<(Event, Event), Delays>,
-    /// Packets that came to their end, and of these those that some tap saw.
+    /// Number of packets that reached their end, then those of them that some tap saw.
     ended: u64,
     tapped: u64,
     too_many: u64,
@@ -30,7 +31,7 @@ struct UnderWay {
     events: Vec<(Event, u64)>,
 }
 
-/// Something that happens to a packet: of a tap, its index and how often the packet was seen there before.
+/// Event of a packet. For a tap: its index, and how often the packet was seen there before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Sent,
@@ -38,39 +39,39 @@ enum Event {
     Received,
 }
 
-/// What the parts of a way took.
+/// Delays of the sections of a path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PathReport {
-    /// The parts, in the order of their events.
+    /// Sections, in the order of their events.
     pub parts: Vec<Part>,
-    /// Packets that came to their end.
+    /// Number of packets that reached their end.
     pub ended: u64,
-    /// Those of them that a tap saw.
+    /// Number of those packets that a tap saw.
     pub tapped: u64,
-    /// Their share: with taps on the control channel, the effective probability of a new flow.
+    /// Share of those packets: with taps on the control channel, the effective probability of a new flow.
     pub tapped_share: Option<f64>,
-    /// Sightings left out since a packet had more than is kept.
+    /// Sightings that were ignored because a packet had too many events.
     pub too_many: u64,
 }
 
-/// A part of a way, from one event to the next.
+/// A section of a path, from one event to the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Part {
-    /// Where it begins: `sent`, or a tap's name with the number of the time that the packet was seen there.
+    /// First event: `sent`, or a tap's name with the ordinal number of the sighting.
     pub from: String,
-    /// Where it ends: the same, or `received`.
+    /// Second event: a tap's name with the ordinal number of the sighting, or `received`.
     pub to: String,
-    /// What it took.
+    /// Time between the two events.
     pub delay: Delay,
 }
 
 impl Path {
-    /// Taps with these names.
+    /// Creates a record for taps with these names.
     pub fn new(names: Vec<String>) -> Path {
         Path { names, ..Path::default() }
     }
 
-    /// A tap, by its index, saw a packet at `now_ns` of the clock that its sender read.
+    /// Records that the tap with index `tap` saw a packet at `now_ns` of the sender's clock.
     pub fn seen(&mut self, tap: usize, probe: &Probe, now_ns: u64) {
         let packet = self.packet(probe.sequence);
         if packet.events.len() >= MAX_EVENTS {
@@ -82,12 +83,12 @@ impl Path {
         packet.events.push((Event::Tap { tap, time }, now_ns));
     }
 
-    /// A packet came to its end.
+    /// Records that a packet reached its end at `now_ns`, and evaluates its events.
     pub fn ended(&mut self, probe: &Probe, now_ns: u64) {
         let mut events = std::mem::take(&mut self.packet(probe.sequence).events);
         self.ended += 1;
         self.tapped += u64::from(!events.is_empty());
-        // Taps are looked at in turn, so what two of them saw may be told in the wrong order.
+        // Taps are read in turn, so sightings at two taps may be reported out of order.
         events.sort_by_key(|(_, at_ns)| *at_ns);
         events.push((Event::Received, now_ns));
         let mut before = (Event::Sent, probe.sent_ns);
@@ -109,7 +110,7 @@ impl Path {
         packet
     }
 
-    /// What the parts took.
+    /// Returns the delays of all sections.
     pub fn report(&self) -> PathReport {
         let name = |event: &Event| match event {
             Event::Sent => "sent".to_owned(),

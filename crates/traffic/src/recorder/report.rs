@@ -1,75 +1,75 @@
-//! What a recorder found.
+//! Results of a recorder.
 use crate::{Delay, GapQuality};
 use serde::{Deserialize, Serialize};
 
-/// What became of the packets of a run. Those sent while warming up are in `warm_up` alone.
+/// Results of a run's packets. Packets sent during the warm-up count in `warm_up` only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// Packets sent; if nobody said how many, those from the lowest number that came to the highest.
+    /// Packets sent; if not known, the size of the range from the lowest to the highest number received.
     pub sent: u64,
-    /// Packets that came, each once.
+    /// Packets received, each counted once.
     pub received: u64,
-    /// Their bytes.
+    /// Bytes of the received packets.
     pub bytes: u64,
-    /// From the first to the last of them.
+    /// Time from the first to the last received packet, in seconds.
     pub span_s: f64,
-    /// Packets a second meanwhile.
+    /// Packets per second in that time.
     pub rate_pps: Option<f64>,
-    /// Packets that did not come.
+    /// Packets that were not received.
     pub lost: u64,
-    /// Their share, `0.0..=1.0`.
+    /// Share of lost packets, `0.0..=1.0`.
     pub loss: Option<f64>,
-    /// Further copies of packets that came.
+    /// Further copies of received packets.
     pub duplicates: u64,
-    /// Packets so late that they cannot be told from copies; counted as received.
+    /// Packets too late to be distinguished from copies; counted as received.
     pub too_late: u64,
-    /// Packets sent while warming up.
+    /// Packets sent during the warm-up.
     pub warm_up: u64,
-    /// Packets that came before they were sent: the clocks are two. They are in no delay.
+    /// Packets that arrived before they were sent, because the clocks differ. Their delay is not recorded.
     pub before_sent: u64,
-    /// From sending to receiving.
+    /// Delay from sending to receiving.
     pub delay: Option<Delay>,
-    /// The same of packets of known flows, if there were others.
+    /// Delay of packets of known flows, if there were packets of new flows.
     pub known_flows: Option<Delay>,
-    /// The same of packets that began a flow.
+    /// Delay of packets that began a flow.
     pub new_flows: Option<Delay>,
-    /// From which delay on packets count as having gone through the controller.
+    /// Delay in microseconds above which packets count as having gone through the controller.
     pub threshold_us: Option<f64>,
-    /// The share of packets that took longer: the effective probability of a new flow.
+    /// Share of packets above the threshold: the effective probability of a new flow.
     pub effective_new: Option<f64>,
-    /// How delays vary.
+    /// Variation of the delay.
     pub jitter: Jitter,
-    /// Packets that came after later ones.
+    /// Packets that arrived after later ones.
     pub reordering: Reordering,
-    /// Times between packets that followed each other, against those in which they were sent.
+    /// Times between consecutive packets, compared with those at the sender.
     pub gaps: Option<GapQuality>,
-    /// Shares of delays, and what they do not exceed.
+    /// Distribution of the delay: pairs of a share and the delay in microseconds that this share does not exceed.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub quantiles_us: Vec<(f64, f64)>,
 }
 
-/// How delays vary.
+/// Variation of the delay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Jitter {
-    /// Interarrival jitter at the end, smoothed over some 16 packets (RFC 3550, 6.4.1).
+    /// Interarrival jitter at the end of the run, smoothed over about 16 packets (RFC 3550, 6.4.1).
     pub rfc3550_us: f64,
-    /// Differences of the delays of packets sent one after the other, without sign (RFC 3393).
+    /// Absolute differences between the delays of packets sent in sequence (RFC 3393).
     pub between_successors: Option<Delay>,
-    /// What 99 % of the delays do not exceed, above the least (RFC 5481, 4.2).
+    /// Delay that 99 % of the packets do not exceed, minus the minimum delay (RFC 5481, 4.2).
     pub above_least_p99_us: Option<f64>,
 }
 
-/// Packets that came after later ones (RFC 4737).
+/// Packets that arrived after later ones (RFC 4737).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Reordering {
-    /// How many.
+    /// Number of reordered packets.
     pub reordered: u64,
-    /// Their share of those received.
+    /// Share of reordered packets among those received.
     pub ratio: Option<f64>,
-    /// How many packets came between them and the first later one, in the mean (4.2).
+    /// Mean number of packets between a reordered packet and the first later one that it should have preceded (4.2).
     pub extent_mean: Option<f64>,
-    /// At most.
+    /// Maximum of that number.
     pub extent_max: Option<f64>,
-    /// How much later than that one they came (4.3).
+    /// Time by which reordered packets arrived after that later packet (4.3).
     pub late: Option<Delay>,
 }

@@ -1,51 +1,51 @@
-//! What came in one interval after the other.
+//! Time series of a run: counts and delays per interval.
 use super::Recording;
 use crate::{Delay, Delays};
 use serde::Serialize;
 use std::time::Duration;
 use weir_units::Instant;
 
-/// Cuts a run into intervals. Rows are given when they are over, so that nothing grows with time.
+/// Divides a run into intervals. Rows are returned as soon as they are complete, so memory does not grow with time.
 #[derive(Debug)]
 pub struct Series {
     every: Duration,
     begin: Instant,
-    /// Intervals that are over.
+    /// Number of completed intervals.
     over: u64,
     now: Interval,
     delays: Delays,
 }
 
-/// What happened in an interval.
+/// Counts and delays of one interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Interval {
-    /// When it begins, from the start.
+    /// Begin of the interval in seconds from the start.
     pub time_s: f64,
-    /// Packets sent in it.
+    /// Packets sent in the interval.
     pub sent: u64,
-    /// Packets that came in it, each once.
+    /// Packets received in the interval, each counted once.
     pub received: u64,
-    /// Their bytes.
+    /// Bytes of the received packets.
     pub bytes: u64,
-    /// Further copies.
+    /// Further copies of received packets.
     pub duplicates: u64,
-    /// Delays of those that came.
+    /// Delays of the received packets.
     pub delay: Option<Delay>,
 }
 
 impl Series {
-    /// Intervals of this length (at least a microsecond) from `begin` on.
+    /// Creates intervals of length `every` (at least a microsecond) from `begin` on.
     pub fn new(every: Duration, begin: Instant) -> Series {
         let every = every.max(Duration::from_micros(1));
         Series { every, begin, over: 0, now: Interval::default(), delays: Delays::default() }
     }
 
-    /// The next interval that is over by `now`. To be asked for until there is none, before anything later is put in.
+    /// Returns the next interval that ended by `now`. Call it until it returns `None` before recording later events.
     pub fn next_over(&mut self, now: Instant) -> Option<Interval> {
         (now >= self.begin + self.every).then(|| self.cut())
     }
 
-    /// The interval that is not over, as far as it went.
+    /// Returns the current, incomplete interval.
     pub fn rest(&mut self) -> Interval {
         self.cut()
     }
@@ -60,12 +60,12 @@ impl Series {
         row
     }
 
-    /// A packet was sent.
+    /// Counts a packet sent.
     pub fn sent(&mut self) {
         self.now.sent += 1;
     }
 
-    /// A packet came.
+    /// Counts a packet received.
     pub fn came(&mut self, recording: Recording, bytes: u32) {
         match recording {
             Recording::WarmUp => {}

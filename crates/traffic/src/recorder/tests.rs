@@ -6,7 +6,7 @@ fn probe(sequence: u32, sent_ns: u64) -> Probe {
     Probe { run: 1, sequence, sent_ns, is_new_flow: false, counts: true, is_wall: false }
 }
 
-/// Packets (number, sent, came) in the order in which they came.
+/// Records packets (number, sent, received), in order of arrival.
 fn recorded(packets: &[(u32, u64, u64)]) -> Recorder {
     let mut recorder = Recorder::default();
     for (number, sent, came) in packets {
@@ -27,7 +27,7 @@ fn loss_and_duplicates_are_counted() {
 
 #[test]
 fn reordering_is_as_rfc_4737_has_it() {
-    // The RFC's example 7.2 (appendix): 1 2 3 4 5 6 8 7 9 10: one reordered, extent 1.
+    // The RFC's example 7.2 (appendix): 1 2 3 4 5 6 8 7 9 10: one reordered packet with extent 1.
     let order = [1, 2, 3, 4, 5, 6, 8, 7, 9, 10];
     let packets: Vec<_> = order.iter().zip(1..).map(|(number, at)| (*number, 0, at * 68_000)).collect();
     let report = recorded(&packets).report(None, None, None);
@@ -35,7 +35,7 @@ fn reordering_is_as_rfc_4737_has_it() {
     assert_eq!((found.reordered, found.ratio), (1, Some(0.1)));
     assert_eq!((found.extent_mean, found.extent_max), (Some(1.0), Some(1.0)));
     assert!((found.late.unwrap().mean_us - 68.0).abs() < 0.1);
-    // Its example with a block: 1 2 3 6 7 8 4 5 9: two reordered, with extents 3 and 4.
+    // The RFC's example with a block: 1 2 3 6 7 8 4 5 9: two reordered packets, with extents 3 and 4.
     let order = [1, 2, 3, 6, 7, 8, 4, 5, 9];
     let packets: Vec<_> = order.iter().zip(1..).map(|(number, at)| (*number, 0, at * 1000)).collect();
     let found = recorded(&packets).report(None, None, None).reordering;
@@ -44,7 +44,7 @@ fn reordering_is_as_rfc_4737_has_it() {
 
 #[test]
 fn jitter_follows_its_formula() {
-    // Delays 10, 26, 10, ...: each differs by 16 us from the last: J rises by (16 - J) / 16 each time.
+    // Delays of 10, 26, 10, ... us: each differs by 16 us from the last, so J rises by (16 - J) / 16 each time.
     let packets: Vec<_> = (0..100_u32)
         .map(|n| {
             let sent = u64::from(n) * 100_000;
@@ -65,7 +65,7 @@ fn only_successors_have_gaps_and_variations() {
     let report =
         recorded(&[(0, 0, 10), (1, 100, 120), (3, 300, 310), (2, 200, 320), (4, 400, 430)]).report(None, None, None);
     assert_eq!(report.gaps.unwrap().gaps, 1, "0 to 1 alone came one after the other");
-    // 0-1 and 3-4; 2 came after 3.
+    // The pairs are 0-1 and 3-4; packet 2 arrived after packet 3.
     assert_eq!(report.jitter.between_successors.unwrap().samples, 2);
 }
 
@@ -126,7 +126,7 @@ fn intervals_follow_each_other() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Against the obvious way: sets of numbers.
+    /// Compares with a direct computation on sets of numbers.
     #[test]
     fn counts_are_right_in_any_order(numbers in prop::collection::vec(0_u32..300, 1..400)) {
         let mut recorder = Recorder::default();
