@@ -1,10 +1,11 @@
-//! The clock that packets carry: one that another process, or another machine with the same time, reads too.
+//! Clock of the timestamps that packets carry: another process, or another machine with synchronised time, can read
+//! it too.
 use weir_units::{Clock, Epoch, Instant, SystemClock};
 
-/// How often the two clocks are read, to find the pair of readings that are nearest to each other.
+/// Number of readings of both clocks, to find the pair of readings closest to each other.
 const TRIES: u32 = 16;
 
-/// This process's clock, and what to add to its readings for a stamp.
+/// Clock of this process, with the offset from its readings to timestamps.
 #[derive(Debug, Clone, Copy)]
 pub struct StampClock {
     clock: SystemClock,
@@ -13,10 +14,10 @@ pub struct StampClock {
 }
 
 impl StampClock {
-    /// Looks at both clocks.
+    /// Starts a clock and measures its offset to `epoch`.
     pub fn start(epoch: Epoch) -> StampClock {
         let clock = SystemClock::start();
-        // The reading that took least time is the one nearest to the middle of the two around it.
+        // The shortest reading is the one closest to the middle of the two readings around it.
         let read = |_| {
             let before = clock.now().as_nanos();
             let other = epoch.now_ns();
@@ -27,24 +28,24 @@ impl StampClock {
         StampClock { clock, offset_ns, epoch }
     }
 
-    /// This process's clock.
+    /// Returns this process's clock.
     pub(crate) fn clock(&self) -> SystemClock {
         self.clock
     }
 
-    /// Now, by this process's clock.
+    /// Returns the current time of this process's clock.
     #[inline]
     pub fn now(&self) -> Instant {
         self.clock.now()
     }
 
-    /// A time of this process's clock as a stamp, in nanoseconds.
+    /// Converts a time of this process's clock to a timestamp in nanoseconds.
     #[inline]
     pub fn stamp(&self, at: Instant) -> u64 {
         at.as_nanos().saturating_add(self.offset_ns)
     }
 
-    /// Whether stamps count from 1970.
+    /// Returns true if timestamps count from 1970.
     pub fn is_wall(&self) -> bool {
         self.epoch == Epoch::Wall
     }
@@ -58,7 +59,7 @@ mod tests {
     fn two_clocks_of_a_machine_give_the_same_stamps() {
         for epoch in [Epoch::Boot, Epoch::Wall] {
             let (one, other) = (StampClock::start(epoch), StampClock::start(epoch));
-            // Read in turn, stamps never go back by more than the offsets are off.
+            // Timestamps read in turn decrease by at most the error of the offsets.
             let mut last = 0;
             for _ in 0..100 {
                 for clock in [one, other] {

@@ -1,4 +1,4 @@
-//! Packets of flows: UDP, each carrying the header by which it is known again.
+//! Builds packets of flows: UDP packets that carry the header by which they are recognised.
 pub(crate) mod place;
 
 use crate::GeneratorError;
@@ -9,31 +9,31 @@ use weir_packet::field::eth_type;
 use weir_packet::{Frame, FramePool, MacAddr};
 use weir_traffic::{MAX_BYTES, Planned, Probe, probe};
 
-/// Flows are told apart by so many source ports, then by source addresses.
+/// Number of source ports that distinguish flows; further flows differ in source address.
 const PORTS: u64 = 32_768;
-/// Flows with different source addresses at most, for IPv4: beyond, they begin again.
+/// Maximum number of source addresses for IPv4; after that, addresses repeat.
 pub const MAX_FLOW_ADDRESSES: u64 = 1 << 32;
 const UDP_BYTES: usize = 8;
-/// What IP calls UDP.
+/// IP protocol number of UDP.
 const UDP: u16 = 17;
 
-/// Headers of packets.
+/// Header fields of generated packets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameSpec {
-    /// Ethernet addresses: destination and source.
+    /// Ethernet addresses: destination, then source.
     pub eth: [MacAddr; 2],
-    /// The VLAN, if they are tagged.
+    /// VLAN identifier; `None`: untagged.
     pub vlan: Option<u16>,
-    /// Addresses: source of the first flows, destination. Of one family.
+    /// IP addresses of one family: source of the first flows, then destination.
     pub ip: [IpAddr; 2],
-    /// Ports: source of the first flow, destination.
+    /// UDP ports: source of the first flow, then destination.
     pub udp: [u16; 2],
-    /// The destination port of packets that begin a flow, if it is another.
+    /// Destination port of packets that begin a flow; `None`: that of other packets.
     pub new_flow_port: Option<u16>,
 }
 
 impl Default for FrameSpec {
-    /// Addresses of the network for benchmarks (RFC 2544, appendix C.2.2), the port that discards.
+    /// Returns addresses of the benchmarking network (RFC 2544, appendix C.2.2) and the discard port.
     fn default() -> Self {
         FrameSpec {
             eth: [MacAddr([2, 0, 0, 0, 0xff, 2]), MacAddr([2, 0, 0, 0, 0xff, 1])],
@@ -45,21 +45,21 @@ impl Default for FrameSpec {
     }
 }
 
-/// What all packets have in common.
+/// Bytes that all packets have in common.
 #[derive(Debug, Clone)]
 pub(crate) struct Template {
     spec: FrameSpec,
-    /// One of the greatest length, of which each packet is the beginning.
+    /// Packet of maximum length; each packet is a prefix of it.
     whole: Vec<u8>,
-    /// Where the IP header begins.
+    /// Offset of the IP header.
     ip: usize,
-    /// Where the UDP header begins.
+    /// Offset of the UDP header.
     udp: usize,
 }
 
 impl Template {
     /// # Errors
-    /// Addresses of two families, or a VLAN that is none.
+    /// Addresses of two families, or an invalid VLAN identifier.
     pub(crate) fn new(spec: &FrameSpec) -> Result<Template, GeneratorError> {
         let mut craft = Craft::ethernet(spec.eth[0], spec.eth[1]);
         if let Some(vlan) = spec.vlan {
@@ -68,7 +68,7 @@ impl Template {
             }
             craft = craft.vlan(eth_type::VLAN, vlan, 0);
         }
-        // The EtherType is the last thing before IP.
+        // The EtherType is the last field before IP.
         let ip = craft.build().len();
         let craft = match spec.ip {
             [IpAddr::V4(source), IpAddr::V4(destination)] => craft.ipv4(source, destination),
@@ -84,12 +84,12 @@ impl Template {
         Ok(Template { spec: spec.clone(), whole, ip, udp })
     }
 
-    /// Length of the shortest packet.
+    /// Returns the minimum packet length in bytes.
     pub(crate) fn least(&self) -> usize {
         self.udp + UDP_BYTES + probe::BYTES
     }
 
-    /// The packet, carrying `probe`.
+    /// Returns the planned packet, with `probe` in its payload.
     pub(crate) fn frame(&self, planned: &Planned, probe: &Probe, pool: &mut FramePool) -> Frame {
         let bytes = (planned.bytes as usize).clamp(self.least(), self.whole.len());
         let mut frame = pool.take(bytes);
@@ -103,7 +103,7 @@ impl Template {
         frame
     }
 
-    /// Writes what tells the flow from others.
+    /// Writes the source port, the source address and the destination port of the packet's flow.
     fn number_flow(&self, packet: &mut [u8], planned: &Planned) {
         let port = self.spec.udp[0].wrapping_add((planned.flow % PORTS) as u16);
         packet[self.udp..self.udp + 2].copy_from_slice(&port.to_be_bytes());
@@ -126,7 +126,7 @@ impl Template {
         }
     }
 
-    /// Lengths and checksums; `length` is UDP's.
+    /// Writes lengths and checksums; `length` is the UDP length.
     fn finish_ip(&self, packet: &mut [u8], length: [u8; 2]) {
         let whole = packet.len();
         let addresses = match self.spec.ip[0] {
@@ -144,10 +144,10 @@ impl Template {
             }
         };
         packet[self.udp + 6..self.udp + 8].fill(0);
-        // Behind the header are zeros, which add nothing.
+        // The payload after the header is zero and does not change the sum.
         let parts = [&packet[addresses], &UDP.to_be_bytes()[..], &length[..], &packet[self.udp..self.least()]];
         let checksum = match internet(&parts) {
-            // 0 would mean that there is none (RFC 768).
+            // A checksum of 0 would mean that there is none (RFC 768).
             0 => u16::MAX,
             checksum => checksum,
         };

@@ -1,8 +1,8 @@
-//! Sends traffic by rule on ports, and records what becomes of it, by one clock.
+//! Sends traffic by rule on ports, and records with one clock what becomes of it.
 //!
-//! What is sent when is drawn by the `traffic` crate, which works out what became of it, too; here are the ports, the clock and the frames.
-//! Reading order: [`Rig`] (what is sent where, what is looked at), `rig::run` (the loop), `frames` (packets of flows), `replay` (captures),
-//! [`Report`], [`per_visit`] (several reports to one service time).
+//! The `traffic` crate draws the packets to send and evaluates the received ones; this crate has the ports, the clock
+//! and the frames. Reading order: [`Rig`] (sources, ports and taps of a run), `rig::run` (the loop), `frames`
+//! (packets of flows), `replay` (captures), [`Report`], [`per_visit`] (service time from several reports).
 mod clock;
 mod frames;
 pub mod per_visit;
@@ -18,31 +18,31 @@ pub use report::{Net, Report, SentReport};
 pub use rig::{Rig, RigConfig, Source};
 pub use weir_units::Epoch;
 
-/// Why traffic could not be sent or recorded.
+/// Error of sending or recording traffic.
 #[derive(Debug, thiserror::Error)]
 pub enum GeneratorError {
     /// A port could not be opened or used.
     #[error(transparent)]
     Port(#[from] weir_port::PortError),
-    /// What is to be sent cannot be as described.
+    /// The traffic description is not valid.
     #[error(transparent)]
     Traffic(#[from] weir_traffic::TrafficError),
-    /// Something else that was asked for cannot be.
+    /// Another parameter is not valid.
     #[error("{what}: found {found}, expected {expected}")]
     Wrong {
-        /// What was asked for.
+        /// Name of the parameter.
         what: &'static str,
-        /// What was found.
+        /// Value that was found.
         found: String,
-        /// What would do.
+        /// Description of a valid value.
         expected: String,
     },
     /// A capture cannot be read.
     #[error("cannot read {file}: {problem}")]
     Capture {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
     },
 }

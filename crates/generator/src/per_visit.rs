@@ -1,38 +1,40 @@
-//! The service time of a device whose delay is too short to be measured: packets that visit it N times, for several N (Ansell 2017, 4.3).
+//! Computes the service time of a device whose delay is too short to measure: packets visit it N times, for several N
+//! (Ansell 2017, 4.3).
 //!
-//! What the delay grows by with each visit is the device's; what it is without one is the rig's, however large.
+//! The growth of the delay per visit is the device's service time. The delay without a visit is the rig's own,
+//! however large.
 use crate::{GeneratorError, Report};
 use serde::Serialize;
 use weir_model::fit::line::Line;
 
-/// What a visit takes.
+/// Service time per visit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PerVisit {
-    /// From the means.
+    /// Growth of the mean delay.
     pub mean: Growth,
-    /// From the medians, which single disturbances do not move.
+    /// Growth of the median delay, which single disturbances do not change.
     pub median: Growth,
-    /// The runs: visits, mean and median delay.
+    /// Runs: number of visits, mean and median delay in microseconds.
     pub runs: Vec<(f64, f64, f64)>,
 }
 
-/// How delays grow with visits, in microseconds.
+/// Linear growth of the delay with the number of visits, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Growth {
-    /// What each visit adds.
+    /// Delay added by each visit.
     pub per_visit_us: f64,
-    /// What holds it 19 times in 20; none for two runs.
+    /// 95 % confidence interval of `per_visit_us`; `None` for two runs.
     pub ci95_us: Option<(f64, f64)>,
-    /// What is left without a visit: the rig's own.
+    /// Delay without a visit: the rig's own.
     pub rig_us: f64,
-    /// The share of the differences between runs that the line explains.
+    /// Coefficient of determination: share of the variance between runs that the line explains.
     pub r2: f64,
 }
 
-/// Of runs with so many visits each.
+/// Fits lines to runs, each given with its number of visits.
 ///
 /// # Errors
-/// Fewer than two numbers of visits, or a run without delays.
+/// Fewer than two different numbers of visits, or a run without delays.
 pub fn per_visit(runs: &[(f64, Report)]) -> Result<PerVisit, GeneratorError> {
     let points = runs.iter().map(|(visits, report)| {
         let delay = report.received.as_ref().and_then(|received| received.delay);
@@ -60,7 +62,7 @@ mod tests {
     use super::*;
     use weir_traffic::{Probe, Recorder};
 
-    /// A run in which every packet took this long.
+    /// Returns a report of a run in which every packet had this delay.
     fn run(delay_ns: u64) -> Report {
         let mut recorder = Recorder::default();
         for sequence in 0..100 {

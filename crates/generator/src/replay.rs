@@ -1,4 +1,4 @@
-//! Frames of a capture, to be sent again.
+//! Replays the frames of a capture.
 use crate::GeneratorError;
 use crate::frames::place::Place;
 use std::path::Path;
@@ -7,7 +7,7 @@ use weir_packet::{Frame, FramePool};
 use weir_port::pcap::Reader;
 use weir_traffic::{MAX_TRACE, Probe, Trace, TracePacket};
 
-/// Most bytes of frames that are kept.
+/// Maximum number of bytes of frames kept in memory.
 pub const MAX_REPLAY_BYTES: usize = 1 << 30;
 
 /// Frames of a capture with their times.
@@ -15,15 +15,16 @@ pub const MAX_REPLAY_BYTES: usize = 1 << 30;
 pub struct Replay {
     frames: Arc<[Box<[u8]>]>,
     trace: Trace,
-    /// Where each frame has room for a header; none: they are sent as they are.
+    /// Position in each frame for a header; `None`: frames are sent unchanged.
     places: Option<Arc<[Option<Place>]>>,
 }
 
 impl Replay {
-    /// Reads a capture (pcap or pcapng, Ethernet). Times that go back count as none having passed.
+    /// Reads a capture (pcap or pcapng, Ethernet). A frame with an earlier time than the previous one gets that one's
+    /// time.
     ///
     /// # Errors
-    /// The file cannot be read, holds no frame, or more than is kept.
+    /// The file cannot be read, contains no frame, or exceeds the limits.
     pub fn read(file: &Path) -> Result<Replay, GeneratorError> {
         let wrong = |problem: String| GeneratorError::Capture { file: file.display().to_string(), problem };
         let mut reader = Reader::open(file).map_err(|error| wrong(error.to_string()))?;
@@ -48,10 +49,11 @@ impl Replay {
         Ok(Replay { frames: frames.into(), trace: Trace(packets.into()), places: None })
     }
 
-    /// The same frames, but at the end of the payload of whole TCP and UDP packets the header is written that tells what becomes of them; what has no room for it is sent as it is.
+    /// Writes a header that a recorder recognises at the end of the payload of complete TCP and UDP packets. Frames
+    /// without room for it are sent unchanged.
     ///
     /// # Errors
-    /// Not one frame has room.
+    /// No frame has room for a header.
     pub fn with_headers(self) -> Result<Replay, GeneratorError> {
         let places: Arc<[Option<Place>]> = self.frames.iter().map(|frame| Place::find(frame)).collect();
         if places.iter().all(Option::is_none) {
@@ -61,41 +63,41 @@ impl Replay {
         Ok(Replay { places: Some(places), ..self })
     }
 
-    /// Whether frames get a header.
+    /// Returns true if frames get a header.
     pub(crate) fn has_headers(&self) -> bool {
         self.places.is_some()
     }
 
-    /// Whether all frames do.
+    /// Returns true if all frames get a header.
     pub(crate) fn is_whole(&self) -> bool {
         self.places.as_ref().is_some_and(|places| places.iter().all(Option::is_some))
     }
 
-    /// Where the frame with this number has its header.
+    /// Returns the position of the header in the frame with this number, if it has one.
     pub(crate) fn place(&self, number: u64) -> Option<&Place> {
         let places = self.places.as_ref()?;
         places.get(usize::try_from(number % places.len().max(1) as u64).ok()?)?.as_ref()
     }
 
-    /// Writes a header into the frame with this number, if that has room.
+    /// Writes a header into the frame with this number, if it has room.
     pub(crate) fn mark(&self, number: u64, frame: &mut Frame, probe: &Probe) {
         if let Some(place) = self.place(number) {
             place.write(frame.bytes_mut(), probe);
         }
     }
 
-    /// Times and lengths of its frames.
+    /// Returns times and lengths of the frames.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// Frames a second, in the mean; none for a single one.
+    /// Returns the mean number of frames per second; `None` if all frames have the same time.
     pub fn per_second(&self) -> Option<f64> {
         let last_ns = self.trace.0.last()?.at_ns;
         (last_ns > 0).then(|| (self.trace.0.len() - 1) as f64 / (last_ns as f64 / 1e9))
     }
 
-    /// The frame with this number, from 0; after the last comes the first again.
+    /// Returns a copy of the frame with this number, counted from 0 and modulo the number of frames.
     pub(crate) fn frame(&self, number: u64, pool: &mut FramePool) -> Frame {
         let at = usize::try_from(number % self.frames.len().max(1) as u64).unwrap_or(0);
         let bytes = self.frames.get(at).map_or(&[][..], |bytes| bytes);
@@ -104,12 +106,12 @@ impl Replay {
         frame
     }
 
-    /// How many frames there are.
+    /// Returns the number of frames.
     pub fn len(&self) -> usize {
         self.frames.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no frames.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }

@@ -1,88 +1,89 @@
-//! What a run gives.
+//! Report of a run.
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_port::Counters;
 use weir_traffic::recorder::{PathReport, Recorded};
 use weir_traffic::{Delay, GapQuality};
 
-/// What a run gives. Times are in the unit that their name ends with.
+/// Results of a run. The unit of a time is the suffix of its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// Whether it was stopped before its end: figures cover what was done until then.
+    /// True if the run was stopped early; the figures then cover the time until the stop.
     pub partial: bool,
-    /// What was sent, and how well.
+    /// Packets sent, and the accuracy of their times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent: Option<SentReport>,
-    /// What came.
+    /// Results of the received packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received: Option<Recorded>,
-    /// What it met on its way.
+    /// Delays between the taps of the packets' path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathReport>,
-    /// What the device alone took: the rig's own delay taken off.
+    /// Delay of the device alone, with the rig's own delay subtracted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub net: Option<Net>,
-    /// Frames that came without the run's header.
+    /// Frames received without this run's header.
     pub others: u64,
-    /// Counters of the ports, by what the user wrote.
+    /// Counters of the ports, by the ports' specifications.
     pub ports: BTreeMap<String, Counters>,
 }
 
-/// What was sent, and how well. Packets sent while warming up are in none of the figures.
+/// Packets sent, and the accuracy of their times. Packets of the warm-up are not counted, except in `refused`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SentReport {
-    /// Packets that were due by the end.
+    /// Packets that were due by the end of the run.
     pub offered: u64,
-    /// Packets sent.
+    /// Packets sent on the port.
     pub sent: u64,
-    /// Their bytes.
+    /// Bytes of the sent packets.
     pub bytes: u64,
-    /// Packets sent that had no room for a header: nothing is told of what became of them.
+    /// Sent packets without room for a header, which no recorder recognises.
     #[serde(default)]
     pub without_header: u64,
-    /// Packets, warming up included, that the port refused: its queue was full, they were too long, the device was down.
+    /// Packets that the port refused, warm-up included: its queue was full, the packet was too long, or the device
+    /// was down.
     pub refused: u64,
-    /// Packets sent that began a flow.
+    /// Sent packets that began a flow.
     pub new_flows: u64,
-    /// Flows that did not begin since too many were sending.
+    /// Flows that did not begin because too many flows were active.
     pub refused_flows: u64,
-    /// How long was sent.
+    /// Duration of sending, in seconds.
     pub duration_s: f64,
-    /// Packets a second, as the law has them.
+    /// Packets per second according to the traffic description.
     pub offered_pps: f64,
-    /// Packets a second.
+    /// Packets sent per second.
     pub sent_pps: f64,
-    /// How much later than planned packets were sent.
+    /// Delay of sending behind the plan.
     pub late: Option<Delay>,
-    /// The share of packets sent more than 10 us late.
+    /// Share of packets sent more than 10 us late.
     pub late_share: Option<f64>,
-    /// Times between packets, against plan and law.
+    /// Times between packets, compared with the plan and the law.
     pub gaps: Option<GapQuality>,
-    /// What random numbers came from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// The run's number, in the header of its packets.
+    /// Number of the run, in the header of its packets.
     pub run: u16,
 }
 
-/// What the device alone took, if the rig's delay adds to it whatever it is.
+/// Delay of the device alone, assuming that the rig's delay adds to it independently.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Net {
-    /// The rig's own mean delay.
+    /// Mean delay of the rig itself.
     pub rig_mean_us: f64,
-    /// The rig's own median.
+    /// Median delay of the rig itself.
     pub rig_p50_us: f64,
-    /// Mean, the rig's taken off.
+    /// Mean delay minus the rig's mean.
     pub mean_us: f64,
-    /// What holds the true mean 19 times in 20, as far as packets' delays are independent: the mean give or take this.
+    /// Half width of the mean's 95 % confidence interval, if packets' delays are independent.
     pub mean_within_us: f64,
-    /// Median, the rig's taken off.
+    /// Median delay minus the rig's median.
     pub p50_us: f64,
-    /// What 99 % do not exceed, the rig's median taken off: the rig's own spread is still in it.
+    /// Delay that 99 % of the packets do not exceed, minus the rig's median; it still contains the rig's spread.
     pub p99_us: f64,
 }
 
 impl Net {
-    /// What is left of `all` without the rig's delay.
+    /// Subtracts the rig's delay from the total delay.
     pub fn of(all: &Delay, rig: &Delay) -> Net {
         let square = |delay: &Delay| delay.sd_us.powi(2) / delay.samples.max(1) as f64;
         Net {
@@ -97,10 +98,10 @@ impl Net {
 }
 
 impl Report {
-    /// Takes the delays of `rig`, measured without the device, off.
+    /// Subtracts the delays of `rig`, measured without the device, and stores the result in `net`.
     ///
     /// # Errors
-    /// One of the two has no delays.
+    /// One of the two reports has no delays.
     pub fn take_off(&mut self, rig: &Report) -> Result<(), crate::GeneratorError> {
         let delay = |report: &Report| report.received.as_ref().and_then(|received| received.delay);
         let missing = |what| crate::GeneratorError::wrong(what, "no delays", "those of at least one packet");

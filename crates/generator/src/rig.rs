@@ -1,4 +1,4 @@
-//! What is sent where and what is looked at, by one thread: packets are sent at their times, and taken in between.
+//! Runs a measurement in one thread: sends packets at their times, and receives from sink and taps in between.
 use crate::frames::Template;
 use crate::taps::Taps;
 use crate::{Epoch, FrameSpec, GeneratorError, Replay, Report, SentReport, StampClock};
@@ -10,57 +10,58 @@ use weir_traffic::recorder::{Interval, Recording, Series};
 use weir_traffic::{Delays, GapLaw, Gaps, Offer, Planned, Probe, Recorder, Schedule};
 use weir_units::Instant;
 
-/// Packets sent, and frames taken in, at once.
+/// Maximum number of packets sent, and of frames received, at a time.
 const BURST: usize = 32;
-/// How long before a packet is due sleeping ends: waking up takes the system some of it.
+/// Time before a due packet at which sleeping ends, because waking up takes the system part of it.
 const AWAKE_BEFORE: Duration = Duration::from_micros(200);
-/// How long is slept at most: stopping is to be seen.
+/// Maximum duration of a sleep, so that a stop is noticed.
 const NAP: Duration = Duration::from_millis(20);
-/// How often it is asked whether to stop.
+/// Interval of checking whether to stop.
 const ASK_EVERY: Duration = Duration::from_millis(1);
-/// From opening the ports to the first packet: the other ends may have to see the link come up.
+/// Time from opening the ports to the first packet: the peers may have to notice that the link is up.
 const LEAD: Duration = Duration::from_millis(2);
-/// Packets are late from here on, for the share that is reported.
+/// Delay behind plan from which packets count as late in `late_share`.
 const LATE: Duration = Duration::from_micros(10);
-/// Packets that were due and not sent are counted up to this number.
+/// Maximum number of due but unsent packets that are counted.
 const MAX_COUNTED: u64 = 20_000_000;
 
-/// What is sent.
+/// Traffic to send.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// When, how long, of which flows.
+    /// Arrival times, lengths and flows of the packets.
     pub offer: Offer,
-    /// Frames of a capture, sent instead of packets by rule: only their times are then the offer's.
+    /// Frames of a capture, sent instead of generated packets; only the times are then taken from `offer`.
     pub replay: Option<Replay>,
-    /// Headers of packets.
+    /// Header fields of generated packets.
     pub frames: FrameSpec,
-    /// What random numbers come from.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
 impl Source {
-    /// Whether it ends by itself: a list is sent once.
+    /// Returns true if the traffic ends by itself: a trace is sent once.
     pub fn ends(&self) -> bool {
         matches!(self.offer, Offer::Packets { offered: weir_traffic::Offered::Trace(_), .. })
     }
 }
 
-/// How a run goes.
+/// Parameters of a run.
 #[derive(Debug, Clone)]
 pub struct RigConfig {
-    /// How long is sent, or recorded; none: until stopped, or the list is through.
+    /// Duration of sending or recording; `None`: until stopped, or until the trace ends.
     pub duration: Option<Duration>,
-    /// How long is sent before packets count.
+    /// Duration of sending before packets count.
     pub warm_up: Duration,
-    /// How long is waited for packets after the last one was sent, or had come.
+    /// Time to wait for packets after the last one was sent or received.
     pub drain: Duration,
-    /// The run's number, in the header of its packets; for recording alone the one that counts, or that of the first packet.
+    /// Number of the run, in the header of its packets. When only recording: the run to record; `None`: that of the
+    /// first packet.
     pub run: Option<u16>,
-    /// From when stamps count.
+    /// Epoch of the timestamps.
     pub epoch: Epoch,
-    /// From which delay on packets count as having gone through the controller.
+    /// Delay above which packets count as having gone through the controller.
     pub threshold: Option<Duration>,
-    /// Length of the intervals of the time series.
+    /// Length of the intervals of the time series; `None`: no series.
     pub every: Option<Duration>,
 }
 
@@ -78,18 +79,18 @@ impl Default for RigConfig {
     }
 }
 
-/// Ports, what is sent by them and what came.
+/// A run: its ports, sender, recorder and taps.
 pub struct Rig {
     config: RigConfig,
     clock: StampClock,
     pool: FramePool,
     batch: Vec<Frame>,
-    /// Frames that came to the sink.
+    /// Frames received by the sink.
     arrived: Vec<Frame>,
     sender: Option<Sender>,
     sink: Option<Sink>,
     taps: Taps,
-    /// The law that times between packets are tested against.
+    /// Law that times between packets are tested against.
     law: Option<GapLaw>,
     run: Option<u16>,
     others: u64,
@@ -98,16 +99,17 @@ pub struct Rig {
 
 struct Sink {
     port: Box<dyn Port>,
-    /// Whether its frames say when they came.
+    /// True if the port's frames carry their arrival time.
     is_stamped: bool,
     recorder: Recorder,
 }
 
 impl Rig {
-    /// A run that sends by `source` and its port, if there is one, and takes packets in from `sink` and taps (with their names).
+    /// Creates a run that sends `source` on its port, if given, and receives packets from `sink` and from the named
+    /// taps.
     ///
     /// # Errors
-    /// What is to be sent cannot be as described.
+    /// The traffic description is not valid.
     pub fn new(
         config: RigConfig,
         source: Option<(Source, Box<dyn Port>)>,
@@ -117,7 +119,7 @@ impl Rig {
         let clock = StampClock::start(config.epoch);
         let law = source.as_ref().and_then(|(source, _)| source.offer.gap_law());
         let run = match (&source, config.run) {
-            // The time is as good as any number that other runs do not have.
+            // The time serves as a number that other runs are unlikely to have.
             (Some(_), None) => Some(u16::try_from(clock.stamp(clock.now()) >> 10 & 0xffff).unwrap_or(0)),
             (_, run) => run,
         };
@@ -134,7 +136,8 @@ impl Rig {
         Ok(Rig { config, clock, pool, batch, arrived, sender, sink, taps, law, run, others: 0, series })
     }
 
-    /// Sends and records until the end, or until `stop` says so. Rows of the time series are given to `row` when they are over.
+    /// Sends and records until the end, or until `stop` returns true. Passes rows of the time series to `row` when
+    /// they are complete.
     ///
     /// # Errors
     /// A port's device is gone: then there is no report.
@@ -174,7 +177,7 @@ impl Rig {
         Ok(self.report(partial.then_some(now)))
     }
 
-    /// Whether stopping at `now` cuts the run short.
+    /// Returns true if stopping at `now` cuts the run short.
     fn is_before_end(&self, now: Instant, started: Instant) -> bool {
         match &self.sender {
             Some(sender) => sender.due().is_some(),
@@ -198,14 +201,14 @@ impl Rig {
         sender.send(now, &self.clock, &mut self.pool, &mut self.batch, self.series.as_mut())
     }
 
-    /// Takes in what came; whether anything did.
+    /// Receives from the sink and the taps. Returns true if any frame arrived.
     fn receive(&mut self) -> Result<bool, GeneratorError> {
         let mut came = false;
         if let Some(sink) = &mut self.sink {
             sink.port.receive(self.clock.now(), &mut self.pool, &mut self.arrived, BURST)?;
         }
         let now = self.clock.now();
-        // Whatever has come passed the taps before: they are to say so before it counts as ended.
+        // Received packets passed the taps earlier, so the taps are read before packets count as arrived.
         came |= self.taps.receive(self.run, &mut self.pool, &mut self.batch)?;
         if let Some(sink) = &mut self.sink {
             for frame in self.arrived.drain(..) {
@@ -231,7 +234,7 @@ impl Rig {
         Ok(came)
     }
 
-    /// Sleeps if there is time to, until something comes.
+    /// Sleeps, if there is time before the next packet, until a frame arrives.
     fn wait(&mut self, now: Instant) {
         let due = self.sender.as_ref().and_then(|sender| sender.due());
         let time = due.map_or(NAP, |due| due.since(now).saturating_sub(AWAKE_BEFORE)).min(NAP);
@@ -250,19 +253,19 @@ impl Rig {
         event::wait_any(&descriptors, Some(time));
     }
 
-    /// Gives rows of the time series that are over.
+    /// Passes completed rows of the time series to `row`.
     fn tell(&mut self, now: Instant, row: &mut dyn FnMut(Interval)) {
         while let Some(over) = self.series.as_mut().and_then(|series| series.next_over(now)) {
             row(over);
         }
     }
 
-    /// `stopped`: when, if it was before the end.
+    /// Returns the report. `stopped` is the time of an early stop.
     fn report(mut self, stopped: Option<Instant>) -> Report {
         let sent = self.sender.as_mut().map(|sender| sender.report(self.law.as_ref(), stopped));
         let replay = self.sender.as_ref().and_then(|sender| sender.source.replay.as_ref());
         let has_headers = replay.is_none_or(Replay::has_headers);
-        // Between packets with headers there may be others.
+        // Frames without a header may lie between those with one, so the law does not apply.
         let law = self.law.as_ref().filter(|_| replay.is_none_or(Replay::is_whole));
         let count = self.sender.as_ref().map(Sender::expected);
         let recorded = self.sink.as_ref().map(|sink| sink.recorder.report(count, law, self.config.threshold));
@@ -291,21 +294,21 @@ struct Sender {
     template: Template,
     run: u16,
     is_wall: bool,
-    /// When packets begin to count, and when it ends.
+    /// Time at which packets begin to count, then the time at which sending ends.
     counts_from: Instant,
     until: Instant,
-    /// The next packet; none: all were sent.
+    /// Next packet; `None` if all packets were sent.
     next: Option<Planned>,
-    /// Whether the end has come, also if packets that were due are left.
+    /// True if the end has been reached, even if due packets are left.
     is_over: bool,
-    /// When the last packet was to be sent.
+    /// Planned time of the last packet sent.
     last: Instant,
-    /// Numbers of packets given so far.
+    /// Number of packets sent so far, warm-up included.
     number: u64,
     sent: u64,
     bytes: u64,
     new_flows: u64,
-    /// Packets that count and carry a header, where not all do.
+    /// Counted packets that carry a header, where not all do.
     marked: u64,
     late: Delays,
     gaps: Gaps,
@@ -352,17 +355,17 @@ impl Sender {
         })
     }
 
-    /// Packets whose recorder is to see them.
+    /// Returns the number of packets that the recorder should receive.
     fn expected(&self) -> u64 {
         if self.source.replay.as_ref().is_some_and(Replay::has_headers) { self.marked } else { self.sent }
     }
 
-    /// When the next packet is to be sent; none: no more are.
+    /// Returns when the next packet is due; `None` if there is none.
     fn due(&self) -> Option<Instant> {
         self.next.filter(|_| !self.is_over).map(|next| next.at)
     }
 
-    /// Sends what is due; how many.
+    /// Sends the packets that are due. Returns their number.
     fn send(
         &mut self,
         mut now: Instant,
@@ -393,7 +396,7 @@ impl Sender {
     fn frame(&mut self, planned: &Planned, sent_ns: u64, counts: bool, pool: &mut FramePool) -> Frame {
         let number = self.number;
         self.number += 1;
-        // Packets that count are numbered from 0, so that their recorder knows how many there are.
+        // Counted packets are numbered from 0, so that their recorder knows how many there are.
         let counted = if self.source.replay.is_some() { self.marked } else { self.sent };
         #[expect(clippy::cast_possible_truncation, reason = "numbers begin again after 2^32")]
         let sequence = if counts { counted as u32 } else { number as u32 };
@@ -417,7 +420,7 @@ impl Sender {
         self.gaps.record(planned.at.as_nanos(), now.as_nanos());
     }
 
-    /// Packets that were due before `end` and were not sent.
+    /// Returns the number of packets due before `end` that were not sent.
     fn missed(&mut self, end: Instant) -> u64 {
         let mut missed = 0;
         while missed < MAX_COUNTED && self.next.is_some_and(|packet| packet.at < end) {
@@ -427,7 +430,7 @@ impl Sender {
         missed
     }
 
-    /// `stopped`: when, if it was before the end.
+    /// Returns the report. `stopped` is the time of an early stop.
     fn report(&mut self, law: Option<&GapLaw>, stopped: Option<Instant>) -> SentReport {
         let planned = if self.until == Instant::FAR { self.last } else { self.until };
         let end = stopped.map_or(planned, |at| at.min(self.until));
@@ -453,11 +456,11 @@ impl Sender {
     }
 }
 
-/// Packets must have room for their headers, and fit the port.
+/// Checks that packets have room for their headers and fit the port.
 fn check_lengths(offer: &Offer, template: &Template, port: &dyn Port) -> Result<(), GeneratorError> {
     let Some([shortest, longest]) = offer.lengths()? else { return Ok(()) };
     let least = template.least();
-    // Exponential sizes begin at one byte and have no end: they are rounded to what can be sent.
+    // Exponential lengths begin at one byte and are unbounded: they are clamped to valid lengths when sent.
     if shortest == 1 && longest == weir_traffic::MAX_BYTES {
         return Ok(());
     }

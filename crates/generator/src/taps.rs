@@ -1,4 +1,4 @@
-//! Taps: ports on which packets are seen on their way, in whatever they are wrapped.
+//! Taps: ports at which packets are seen on their path, in any encapsulation.
 use crate::StampClock;
 use std::collections::BTreeMap;
 use weir_packet::{Frame, FramePool};
@@ -7,16 +7,16 @@ use weir_traffic::Probe;
 use weir_traffic::recorder::Path;
 use weir_units::Instant;
 
-/// How far into a frame headers are looked for: several packet-ins may share a segment.
+/// Range in bytes in which a frame is searched for headers: a TCP segment may hold several packet-ins.
 const REACH: usize = 65_535;
-/// Frames taken from a tap at once.
+/// Maximum number of frames received from a tap at a time.
 const BURST: usize = 32;
-/// How often in a row, so that no tap keeps the others waiting.
+/// Maximum number of bursts from a tap per round, so that no tap delays the others.
 const MOST_BURSTS: usize = 64;
 
-/// The taps of a run, and what they saw.
+/// Taps of a run, and the packets seen there.
 pub(crate) struct Taps {
-    /// With whether their frames say when they came.
+    /// Ports, each with whether its frames carry their arrival time.
     ports: Vec<(Box<dyn Port>, bool)>,
     clock: StampClock,
     pub(crate) path: Path,
@@ -36,7 +36,7 @@ impl Taps {
         self.ports.iter_mut().map(|(port, _)| port)
     }
 
-    /// Takes in what came; whether anything did.
+    /// Receives from all taps. Returns true if any frame arrived.
     pub(crate) fn receive(
         &mut self,
         run: Option<u16>,
@@ -45,7 +45,7 @@ impl Taps {
     ) -> Result<bool, PortError> {
         let mut came = false;
         for (at, (port, is_stamped)) in self.ports.iter_mut().enumerate() {
-            // All that there is: what comes to its end later in this round is to have been seen.
+            // Reads all waiting frames: packets that arrive at the sink in this round must have been seen before.
             for _ in 0..MOST_BURSTS {
                 let before = batch.len();
                 port.receive(self.clock.now(), pool, batch, BURST)?;

@@ -1,20 +1,22 @@
-//! Where a captured packet has room for a header: at the end of its payload, where the programs that it was for would look last.
+//! Finds room for a header in a captured packet: at the end of its payload, the part that receiving programs read
+//! last.
 use weir_packet::checksum::updated;
 use weir_packet::parse::{Network, Transport};
 use weir_packet::{PortNo, parse};
 use weir_traffic::{Probe, probe};
 
-/// A header's place in a frame.
+/// Position of a header in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     at: usize,
     checksum_at: usize,
-    /// Whether a checksum of 0 means that there is none (RFC 768).
+    /// True if a checksum of 0 means that there is none (RFC 768).
     is_udp: bool,
 }
 
 impl Place {
-    /// Where a frame has room: whole TCP and UDP packets do whose payload is as long as a header.
+    /// Returns the position for a header in a frame. Complete TCP and UDP packets have room if their payload is long
+    /// enough.
     pub(crate) fn find(frame: &[u8]) -> Option<Place> {
         let layers = parse(frame, PortNo(0)).ok()?.layers;
         let (network, ip) = layers.network?;
@@ -22,7 +24,7 @@ impl Place {
         let (ip, transport_at) = (usize::from(ip), usize::from(at));
         let number = |at: usize| frame.get(at..at + 2).map(|pair| usize::from(u16::from_be_bytes([pair[0], pair[1]])));
         let end = match network {
-            // Fragments have no whole payload.
+            // Fragments do not contain a complete payload.
             Network::Ipv4 if number(ip + 6)? & 0x3fff == 0 => ip + number(ip + 2)?,
             Network::Ipv6 => ip + 40 + number(ip + 4)?,
             _ => return None,
@@ -35,13 +37,13 @@ impl Place {
         if end > frame.len() {
             return None;
         }
-        // Checksums add words, which begin where the transport header does.
+        // Checksums add 16-bit words from the start of the transport header, so the header is aligned to them.
         let at = end.checked_sub(probe::BYTES + (end - transport_at) % 2)?;
         let has_room = at >= transport_at + headers && headers >= 8;
         has_room.then_some(Place { at, checksum_at: transport_at + checksum, is_udp: transport == Transport::Udp })
     }
 
-    /// Writes a header there. The checksum is as right as it was.
+    /// Writes a header at the position and updates the checksum, which stays as correct as it was.
     pub(crate) fn write(&self, frame: &mut [u8], probe: &Probe) {
         let new = probe.bytes();
         let Some(old) = frame.get_mut(self.at..self.at + probe::BYTES) else { return };
@@ -111,7 +113,7 @@ mod tests {
         for frame in [short, other, fragment, cut, Vec::new(), vec![0; 1500]] {
             assert_eq!(Place::find(&frame), None, "{frame:?}");
         }
-        // None has to be right: UDP without a checksum goes on without one.
+        // UDP without a checksum stays without one.
         let mut without = ip(ethernet()).udp(1, 2).payload(&[1; 40]).build();
         without[40..42].fill(0);
         let place = Place::find(&without).unwrap();

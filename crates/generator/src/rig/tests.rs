@@ -98,7 +98,7 @@ fn rows_add_up_to_the_whole() {
 
 #[test]
 fn packets_are_seen_on_their_way() {
-    // A tap that is given a copy, wrapped, of each packet before it arrives.
+    // The tap receives a copy, wrapped, of each packet before the packet arrives.
     let (near, far) = loop_back(4096);
     let (copies, tap) = loop_back(4096);
     let wire = Copying { inner: near, copies };
@@ -111,11 +111,11 @@ fn packets_are_seen_on_their_way() {
     let samples = |from: &str, to: &str| {
         path.parts.iter().filter(|part| part.from == from && part.to == to).map(|part| part.delay.samples).sum::<u64>()
     };
-    // The sink is looked at before the taps: a packet may arrive before its copy was seen.
+    // Some copies may be missed, so the number of tapped packets is at most that of received packets.
     assert!(path.tapped <= received && samples("sent", "control 1") == path.tapped, "{path:?}");
 }
 
-/// Gives a copy of what is sent to another port, as a packet-in in a TCP segment has it.
+/// Port that passes a copy of each transmitted frame to another port, embedded like a packet-in in a TCP segment.
 struct Copying {
     inner: Box<dyn Port>,
     copies: Box<dyn Port>,
@@ -221,7 +221,7 @@ fn what_was_captured_is_known_again_if_it_has_room() {
     assert!(received.delay.is_some_and(|delay| delay.samples == 33 && delay.max_us < 1e6));
 }
 
-/// A capture with these times in nanoseconds (pcap, its magic number that of nanoseconds).
+/// Returns a capture with these times in nanoseconds (pcap with the magic number for nanoseconds).
 fn capture(frames: &[(u64, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 1] {
