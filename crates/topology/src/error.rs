@@ -1,7 +1,7 @@
-//! What is wrong with a file of a topology, where.
+//! Errors of topology files, with file and line.
 use std::fmt;
 
-/// What is wrong: file, line if the format has lines, what was found, what was expected.
+/// Error in a topology file: file, line if the format has lines, what was found, and what was expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopologyError {
     file: String,
@@ -14,12 +14,12 @@ impl TopologyError {
         TopologyError { file: file.to_owned(), line, problem: problem.into() }
     }
 
-    /// The file's line, from 1, if the problem has one.
+    /// Returns the line in the file, from 1, if the problem has one.
     pub fn line(&self) -> Option<usize> {
         self.line
     }
 
-    /// What is wrong, without file and line.
+    /// Returns the problem's text, without file and line.
     pub fn problem(&self) -> &str {
         &self.problem
     }

@@ -1,40 +1,43 @@
-//! Regular networks: by rule.
+//! Generates regular networks by rule.
 use crate::{Link, MAX_NODES, Node, Topology};
 
-/// Which regular network.
+/// Kind of regular network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// One switch.
+    /// A single switch.
     Single,
     /// Switches in a row.
     Linear {
-        /// How many, at least 1.
+        /// Number of switches, at least 1.
         switches: usize,
     },
     /// A tree; hosts are at its leaves.
     Tree {
         /// Levels of switches, at least 1.
         depth: usize,
-        /// Switches below each that is no leaf, at least 1.
+        /// Switches below each inner switch, at least 1.
         fanout: usize,
     },
     /// Switches in a circle.
     Ring {
-        /// How many, at least 3.
+        /// Number of switches, at least 3.
         switches: usize,
     },
-    /// A fat-tree of switches with `k` ports each, as Al-Fares, Loukissas and Vahdat have it (A scalable, commodity data center network architecture,
-    /// SIGCOMM 2008): `k` pods of `k` switches and a core of a quarter of `k` squared. Hosts are at the edge switches, half of `k` at each.
+    /// A fat-tree of switches with `k` ports each (Al-Fares, Loukissas and Vahdat, A scalable, commodity data center
+    /// network architecture, SIGCOMM 2008): `k` pods of `k` switches and `k`²/4 core switches. Hosts are at the edge
+    /// switches, `k`/2 at each.
     FatTree {
         /// Ports of a switch, even, at least 2.
         k: usize,
     },
 }
 
-/// Makes a regular network. Switches are `s1`, `s2`, ...; of a fat-tree `c1`, ... in the core, `a1-1`, ... (pod and place) above the edge, and `e1-1`, ... there.
+/// Generates a regular network. Switches are named `s1`, `s2`, ... In a fat-tree, they are `c1`, ... in the core,
+/// `a1-1`, ... (pod and position) in the aggregation layer, and `e1-1`, ... in the edge layer.
 ///
 /// # Errors
-/// There is no such network, or it has more than [`MAX_NODES`] switches: what was found, what was expected.
+/// The parameters are out of range, or the network exceeds [`MAX_NODES`] switches: what was found, and what was
+/// expected.
 pub fn generate(rule: Rule) -> Result<Topology, String> {
     match rule {
         Rule::Single => Ok(topology(1, |_| true, std::iter::empty())),
@@ -51,7 +54,7 @@ pub fn generate(rule: Rule) -> Result<Topology, String> {
     }
 }
 
-/// How many hosts a network of this rule usually has at each switch that takes any.
+/// Returns the usual number of hosts at each switch that takes hosts.
 pub fn usual_hosts(rule: Rule) -> usize {
     match rule {
         Rule::Single => 2,
@@ -84,7 +87,7 @@ fn topology(nodes: usize, takes_hosts: impl Fn(usize) -> bool, links: impl Itera
 fn tree(depth: usize, fanout: usize) -> Result<Topology, String> {
     between("depth", depth, 1, MAX_NODES)?;
     between("fanout", fanout, 1, MAX_NODES)?;
-    // Switches of the levels so far, and of the last of them.
+    // Number of switches in all levels so far, and in the last level.
     let (mut switches, mut level) = (1_usize, 1_usize);
     for _ in 1..depth {
         level = level.saturating_mul(fanout);
@@ -111,7 +114,8 @@ fn fat_tree(k: usize) -> Result<Topology, String> {
         made.nodes.extend((1..=half).map(|place| node(format!("e{}-{place}", pod + 1), true)));
         let (above, edge) = (core + pod * k, core + pod * k + half);
         for place in 0..half {
-            // The first switch of every pod is joined to the first half-k of the core, the second to the next, and so on.
+            // The first aggregation switch of every pod is joined to the first `k`/2 core switches, the second to the
+            // next, and so on.
             made.links.extend((0..half).map(|other| link([place * half + other, above + place])));
             made.links.extend((0..half).map(|other| link([above + place, edge + other])));
         }
@@ -132,7 +136,7 @@ mod tests {
         (nodes, links, diameter, takers, takers * usual_hosts(rule))
     }
 
-    /// Switches, links, diameter, switches with hosts, hosts.
+    /// Checks switches, links, diameter, switches with hosts, and hosts.
     #[test]
     fn each_kind_has_its_numbers() {
         assert_eq!(measured(Rule::Single), (1, 0, 0, 1, 2));

@@ -1,47 +1,47 @@
-//! What a topology is like.
+//! Measures of a topology: size, degrees, distances, components, rates and delays.
 use crate::Topology;
 use crate::tree::hops;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 use weir_units::Bps;
 
-/// What a topology is like.
+/// Measures of a topology.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measures {
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Links.
+    /// Number of links.
     pub links: usize,
-    /// Links of the node that has the fewest.
+    /// Minimum number of links of a node.
     pub degree_min: usize,
-    /// Links of a node in the mean.
+    /// Mean number of links of a node.
     pub degree_mean: f64,
-    /// Links of the node that has the most.
+    /// Maximum number of links of a node.
     pub degree_max: usize,
-    /// The most links on the shortest way between two nodes that are joined.
+    /// Maximum number of links on the shortest path between two connected nodes.
     pub diameter: usize,
-    /// Links on the shortest way between two nodes that are joined, in the mean; none if no two are.
+    /// Mean number of links on the shortest path between two connected nodes; `None` if no two nodes are connected.
     pub hops_mean: Option<f64>,
-    /// How many parts there are that nothing joins.
+    /// Number of connected components.
     pub parts: usize,
-    /// Nodes of the largest part.
+    /// Number of nodes in the largest component.
     pub largest_part: usize,
-    /// Links beside another one.
+    /// Number of links parallel to an earlier one.
     pub duplicates: usize,
-    /// Lowest and highest rate of links; as JSON in bit/s.
+    /// Lowest and highest link rate; in bit/s in JSON.
     #[serde(rename = "rates_bps", serialize_with = "as_bps")]
     pub rates: Option<[Bps; 2]>,
-    /// Links whose rate is not known.
+    /// Number of links without a known rate.
     pub without_rate: usize,
-    /// Shortest and longest delay of links; as JSON in seconds.
+    /// Shortest and longest link delay; in seconds in JSON.
     #[serde(rename = "delays_s", serialize_with = "as_seconds")]
     pub delays: Option<[Duration; 2]>,
-    /// Links whose delay is not known.
+    /// Number of links without a known delay.
     pub without_delay: usize,
 }
 
 impl Measures {
-    /// Measures a topology.
+    /// Computes the measures of a topology.
     pub fn of(topology: &Topology) -> Measures {
         let next = topology.neighbours();
         let (part, parts) = topology.parts();

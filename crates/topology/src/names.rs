@@ -1,13 +1,14 @@
-//! Short names for nodes, out of whatever a file calls them.
+//! Derives short unique names for nodes from labels in files.
 use std::collections::HashSet;
 
-/// Gives names of `a-z`, `0-9` and `-` that no one else has.
+/// Set of names in use; assigns unique names of `a-z`, `0-9` and `-`.
 #[derive(Debug, Default)]
 pub struct Names(HashSet<String>);
 
 impl Names {
-    /// A name like `label` of at most `max` characters (at least 3), for example `new-york` for `New York`; where another has it, one with a number
-    /// behind. A number at the end of the label stays whole if it has at most half of the characters, since it is mostly what tells nodes apart.
+    /// Returns a unique name of at most `max` characters (at least 3) derived from `label`, for example `new-york`
+    /// for `New York`. If the name is taken, appends a number. A number at the end of the label is kept whole if it
+    /// has at most half of the characters, because it usually distinguishes nodes.
     pub fn take(&mut self, label: &str, max: usize) -> String {
         let plain = plain(label);
         let (front, number) = plain.split_at(plain.trim_end_matches(|c: char| c.is_ascii_digit()).len());
@@ -22,7 +23,7 @@ impl Names {
     }
 }
 
-/// As much of `front` as `max` leaves with `back`, and that.
+/// Returns as much of `front` as fits into `max` characters with `back`, followed by `back`.
 fn joined(front: &str, back: &str, max: usize) -> String {
     let room = max.saturating_sub(back.len()).min(front.len());
     let cut = &front[..room];
@@ -31,7 +32,7 @@ fn joined(front: &str, back: &str, max: usize) -> String {
     name.trim_start_matches('-').to_owned()
 }
 
-/// A label in lower-case letters, digits and single hyphens; `n` if there are none.
+/// Returns a label in lower-case letters, digits and single hyphens; `n` if nothing remains.
 fn plain(label: &str) -> String {
     let mut plain = String::new();
     for letter in label.chars().flat_map(char::to_lowercase) {
@@ -48,7 +49,7 @@ fn plain(label: &str) -> String {
     if plain.is_empty() { "n".to_owned() } else { plain.to_owned() }
 }
 
-/// Letters of European languages without their marks.
+/// Returns the letters without diacritics for a letter of European languages.
 fn latin(letter: char) -> Option<&'static str> {
     Some(match letter {
         'à' | 'á' | 'â' | 'ã' | 'å' | 'ā' | 'ă' | 'ą' => "a",

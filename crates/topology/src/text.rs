@@ -1,9 +1,9 @@
-//! Topologies for people to read.
+//! Formats topologies as text for the terminal.
 use crate::{Measures, Topology};
 use std::fmt::Write as _;
 use weir_units::Span;
 
-/// What a topology is like, a line for each measure.
+/// Returns the measures of a topology as text, one line per measure.
 pub fn show(topology: &Topology, measures: &Measures) -> String {
     let m = measures;
     let mut rows = vec![
@@ -36,7 +36,7 @@ fn range(ends: Option<[String; 2]>, without: usize) -> String {
     if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
 }
 
-/// All nodes with their number of links, then all links with what is known of them.
+/// Returns all nodes with their number of links, then all links with their known properties.
 pub fn list(topology: &Topology) -> String {
     let next = topology.neighbours();
     let nodes = topology.nodes.iter().zip(&next).map(|(node, next)| {

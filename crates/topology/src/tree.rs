@@ -1,11 +1,12 @@
-//! A spanning tree: the links on which floods end.
+//! Computes a spanning tree: links without loops, so that floods end.
 use crate::neighbours;
 use std::collections::VecDeque;
 
-/// Which of `links` between `nodes` (their places, from 0) to keep so that no two ways are left between any nodes, and all are joined that were.
+/// Returns for each of `links` whether to keep it, so that no loop remains and all connected nodes stay connected.
+/// `nodes` is the number of nodes; links are given by the indices of their ends.
 ///
-/// In each part ways are as short as from its centre they can be: the node from which the farthest is nearest, the first of equal ones. Of links beside
-/// each other the first is kept. The same links give the same tree.
+/// In each component the tree consists of shortest paths from its centre: the node with the smallest distance to its
+/// farthest node, the first one among equals. Among parallel links the first is kept. Equal links give an equal tree.
 pub fn spanning_tree(nodes: usize, links: &[[usize; 2]]) -> Vec<bool> {
     let mut kept = vec![false; links.len()];
     let next = neighbours(nodes, links.iter().copied());
@@ -35,7 +36,7 @@ pub fn spanning_tree(nodes: usize, links: &[[usize; 2]]) -> Vec<bool> {
     kept
 }
 
-/// How many links each node is away from `start`; none of what it is not joined to.
+/// Returns the distance of each node from `start` in links; `None` for nodes that are not connected to it.
 pub(crate) fn hops(next: &[Vec<usize>], start: usize) -> Vec<Option<usize>> {
     let mut hops = vec![None; next.len()];
     hops[start] = Some(0);
@@ -51,7 +52,7 @@ pub(crate) fn hops(next: &[Vec<usize>], start: usize) -> Vec<Option<usize>> {
     hops
 }
 
-/// The centre of the part that `start` is in.
+/// Returns the centre of the component of `start`.
 fn centre(next: &[Vec<usize>], start: usize) -> usize {
     let part = hops(next, start);
     let farthest = |node: usize| hops(next, node).into_iter().flatten().max().unwrap_or(0);
@@ -74,7 +75,7 @@ mod tests {
         assert_eq!(kept(2, &[[0, 1], [1, 0]]), [[0, 1]], "of two links the first");
         assert_eq!(kept(4, &[[0, 1], [2, 3]]), [[0, 1], [2, 3]], "each part has its tree");
         assert_eq!(kept(3, &[[1, 1], [1, 2]]), [[1, 2]], "a link to itself is in no tree");
-        // Node 4 is one link from all others, so that ways from it are.
+        // Node 4 is one link from all others, so it is the centre.
         let wheel = [[0, 1], [1, 2], [2, 3], [3, 0], [0, 4], [1, 4], [2, 4], [3, 4]];
         assert_eq!(kept(5, &wheel), [[0, 4], [1, 4], [2, 4], [3, 4]], "the centre is the root");
     }

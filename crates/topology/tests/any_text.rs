@@ -1,8 +1,8 @@
-//! Whatever a file says, reading it ends in a topology or an error, and a topology can be measured and written down.
+//! Tests that reading any text ends in a topology or an error, and that every topology can be measured and printed.
 use proptest::prelude::*;
 use weir_topology::{Measures, read_text, text};
 
-/// Files that are right, by their endings.
+/// Valid files, by file name.
 const RIGHT: [(&str, &str); 5] = [
     (
         "x.graphml",
@@ -23,7 +23,7 @@ const RIGHT: [(&str, &str); 5] = [
     ("x.weights.intra", "a b 7.5\nb c 1\n"),
 ];
 
-/// Reads, and does with a topology what the command does.
+/// Reads a text and processes the topology as the command does.
 fn take(content: &str, file: &str) {
     if let Ok(mut found) = read_text(content, file) {
         let measures = Measures::of(&found);

@@ -1,4 +1,4 @@
-//! Real networks of public collections.
+//! Tests with real networks of public collections.
 use std::path::Path;
 use weir_testing::shared;
 use weir_topology::{Measures, read};

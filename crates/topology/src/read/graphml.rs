@@ -1,7 +1,7 @@
-//! GraphML as the Internet Topology Zoo has it (Knight et al., The Internet Topology Zoo, JSAC 2011).
+//! Reads GraphML as published by the Internet Topology Zoo (Knight et al., The Internet Topology Zoo, JSAC 2011).
 //!
-//! Nodes have `label`, `Latitude` and `Longitude`; links `LinkSpeedRaw` in bit/s, or an optical carrier's name (`OC-48`, `STM-16`) in `LinkType` or
-//! `LinkLabel`.
+//! Nodes have `label`, `Latitude` and `Longitude`. Links have `LinkSpeedRaw` in bit/s, or the name of an optical
+//! carrier (`OC-48`, `STM-16`) in `LinkType` or `LinkLabel`.
 use super::{About, Builder, line_of, rate, xml};
 use crate::{Place, TopologyError};
 use roxmltree::Node;
@@ -27,7 +27,7 @@ pub(super) fn read(text: &str, builder: &mut Builder<'_>) -> Result<(), Topology
         return Err(builder.error(line_of(root), "found no element `graph`"));
     };
     builder.made.name = data(graph, &keys).remove("Network").map(str::to_owned);
-    // A link may come before its nodes.
+    // Nodes are read first because a link may come before its nodes.
     for node in graph.children().filter(|child| child.tag_name().name() == "node") {
         let id = attribute(node, "id", builder)?;
         let data = data(node, &keys);
@@ -48,7 +48,7 @@ fn attribute<'a>(node: Node<'a, '_>, name: &str, builder: &Builder<'_>) -> Resul
         .ok_or_else(|| builder.error(line_of(node), format!("{}: found no attribute `{name}`", node.tag_name().name())))
 }
 
-/// What `data` elements say, by the keys' names.
+/// Returns the texts of an element's `data` children, by the names of their keys.
 fn data<'a>(of: Node<'a, '_>, keys: &HashMap<&str, &'a str>) -> HashMap<&'a str, &'a str> {
     let items = of.children().filter(|child| child.tag_name().name() == "data");
     items.filter_map(|item| Some((*keys.get(item.attribute("key")?)?, item.text()?.trim()))).collect()
@@ -59,7 +59,7 @@ fn speed(data: &HashMap<&str, &str>) -> Option<Bps> {
     raw.or_else(|| ["LinkType", "LinkLabel"].into_iter().find_map(|name| carrier(data.get(name)?)))
 }
 
-/// The rate of an optical carrier that a text begins with: `OC-192c`.
+/// Returns the rate of the optical carrier that a text begins with: `OC-192c`.
 fn carrier(text: &str) -> Option<Bps> {
     CARRIERS.iter().find_map(|(prefix, one)| {
         let digits: String = text.strip_prefix(prefix)?.chars().take_while(char::is_ascii_digit).collect();

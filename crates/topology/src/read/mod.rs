@@ -1,9 +1,9 @@
-//! Reading topologies from files.
+//! Reads topologies from files.
 //!
 //! | ending | format |
 //! |---|---|
-//! | `.graphml` | GraphML, as the Internet Topology Zoo has it |
-//! | `.json` | node-link JSON, as TopoHub has it (SNDlib, Topology Zoo, backbones) |
+//! | `.graphml` | GraphML of the Internet Topology Zoo |
+//! | `.json` | node-link JSON of TopoHub (SNDlib, Topology Zoo, backbones) |
 //! | `.xml` | SNDlib's native XML |
 //! | `.intra` | Rocketfuel's links inside one provider: `NAME NAME NUMBER` |
 mod graphml;
@@ -18,16 +18,16 @@ use std::path::Path;
 use std::time::Duration;
 use weir_units::Bps;
 
-/// Largest file.
+/// Maximum file size in bytes.
 const MAX_BYTES: u64 = 64 << 20;
-/// Most nodes of an XML document, texts and attributes among them.
+/// Maximum number of nodes of an XML document, including texts and attributes.
 const MAX_XML_NODES: u32 = 4_000_000;
 
-/// Reads a topology; the file's ending says in which format.
+/// Reads a topology from a file, in the format of the file's ending.
 ///
 /// # Errors
-/// The file cannot be read, has no known format, or is about something impossible: nodes that there are not, a node joined to itself, too many of
-/// anything. Links beside each other and unconnected parts are no errors here.
+/// The file cannot be read, has no known format, or is inconsistent: a link to a missing node, a node joined to
+/// itself, or too many nodes or links. Parallel links and unconnected components are accepted.
 pub fn read(path: &Path) -> Result<Topology, TopologyError> {
     let file = path.display().to_string();
     let cannot = |error: std::io::Error| TopologyError::new(&file, None, format!("cannot read the topology: {error}"));
@@ -44,10 +44,10 @@ pub fn read(path: &Path) -> Result<Topology, TopologyError> {
     read_text(&text, &file)
 }
 
-/// Reads a topology's text; the ending of `file`, which names it in errors, says in which format.
+/// Reads a topology from a text. The ending of `file` determines the format; errors name `file`.
 ///
 /// # Errors
-/// As [`read()`].
+/// Those of [`read()`].
 pub fn read_text(text: &str, file: &str) -> Result<Topology, TopologyError> {
     let path = Path::new(file);
     let mut builder = Builder::new(file);
@@ -70,14 +70,14 @@ pub fn read_text(text: &str, file: &str) -> Result<Topology, TopologyError> {
     Ok(made)
 }
 
-/// A topology being read: nodes by what the file calls them.
+/// A topology being read, with node indices by the identifiers of the file.
 struct Builder<'a> {
     file: &'a str,
     made: Topology,
     known: HashMap<String, usize>,
 }
 
-/// What a link has beside its ends.
+/// Properties of a link besides its ends.
 #[derive(Default)]
 struct About {
     rate: Option<Bps>,
@@ -130,19 +130,20 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// An XML document; one with a document type is refused, and with it entities that grow.
+/// Parses an XML document. Documents with a document type are refused, because their entities could expand without
+/// limit.
 fn xml<'t>(text: &'t str, builder: &Builder<'_>) -> Result<roxmltree::Document<'t>, TopologyError> {
     let options = roxmltree::ParsingOptions { nodes_limit: MAX_XML_NODES, ..roxmltree::ParsingOptions::default() };
     roxmltree::Document::parse_with_options(text, options)
         .map_err(|error| builder.error(usize::try_from(error.pos().row).ok(), format!("found no XML: {error}")))
 }
 
-/// The line that an XML node begins on.
+/// Returns the line on which an XML node begins.
 fn line_of(node: roxmltree::Node<'_, '_>) -> Option<usize> {
     usize::try_from(node.document().text_pos_at(node.range().start).row).ok()
 }
 
-/// A rate of so many bit/s, if it can be one.
+/// Returns a rate of `bps` bit/s, if it is in a valid range.
 fn rate(bps: f64) -> Option<Bps> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the range checked")]
     (1.0..1e18).contains(&bps).then(|| Bps(bps.round() as u64))

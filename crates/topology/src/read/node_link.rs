@@ -1,6 +1,8 @@
-//! Node-link JSON (as networkx writes it) with the names of TopoHub (Jurkiewicz, TopoHub: a repository of reference Gabriel graph and real-world
-//! topologies for networking research, SoftwareX 2023): `pos` is longitude and latitude, `dist` the length of a link in km. Nodes without a name are
-//! called by their number.
+//! Reads node-link JSON (as written by networkx) with the attributes of TopoHub (Jurkiewicz, TopoHub: a repository of
+//! reference Gabriel graph and real-world topologies for networking research, SoftwareX 2023).
+//!
+//! `pos` is longitude and latitude, `dist` the length of a link in km. Nodes without a name are named by their
+//! number.
 use super::{About, Builder};
 use crate::{Place, TopologyError, delay_of_km};
 use serde::Deserialize;

@@ -1,12 +1,15 @@
-//! Rocketfuel's maps of providers (Spring, Mahajan and Wetherall, Measuring ISP topologies with Rocketfuel, SIGCOMM 2002): lines of two routers, by city
-//! and number, and in `NAME.latencies.intra` the latency between them in ms, in `NAME.weights.intra` the weight that routing gives the link, which is no
-//! time. Each link has a line for either direction.
+//! Reads Rocketfuel's maps of providers (Spring, Mahajan and Wetherall, Measuring ISP topologies with Rocketfuel,
+//! SIGCOMM 2002).
+//!
+//! Each line has two routers, named by city and number, and a value. In `NAME.latencies.intra` the value is the
+//! latency between them in ms; in `NAME.weights.intra` it is the routing weight of the link, which is not a time.
+//! Each link has a line per direction.
 use super::{About, Builder};
 use crate::TopologyError;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Longest latency in ms.
+/// Maximum latency in ms.
 const MAX_MS: f64 = 10_000.0;
 
 pub(super) fn read(text: &str, builder: &mut Builder<'_>) -> Result<(), TopologyError> {
@@ -15,7 +18,7 @@ pub(super) fn read(text: &str, builder: &mut Builder<'_>) -> Result<(), Topology
         let problem = "found neither `.latencies.intra` nor `.weights.intra` at the name's end: are its numbers times?";
         return Err(builder.error(None, problem));
     }
-    // By direction: the number and line.
+    // Value and line of each link seen, by direction; the line is set to 0 once both directions were seen.
     let mut seen: HashMap<(&str, &str), (f64, usize)> = HashMap::new();
     for (line, content) in text.lines().enumerate().map(|(at, content)| (at + 1, content)) {
         let mut words = content.split_whitespace();
@@ -33,7 +36,7 @@ pub(super) fn read(text: &str, builder: &mut Builder<'_>) -> Result<(), Topology
             }
         }
         match seen.get_mut(&(to, from)) {
-            // The other direction of a link that is there. Once: a further line is another link.
+            // The line is the other direction of an existing link, but only once: a further line is a parallel link.
             Some((back, first)) if *first != 0 => {
                 if (*back - value).abs() > f64::EPSILON {
                     let problem = format!("found {value} from {from} to {to}, expected {back} as line {first} has it");

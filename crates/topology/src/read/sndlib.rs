@@ -1,5 +1,8 @@
-//! SNDlib's native XML (Orlowski et al., SNDlib 1.0: survivable network design library, Networks 2010): nodes with coordinates, links with capacities that
-//! are there or can be bought. A link has the capacity that is there; without one, that of its first module. Capacities have no unit: Mbit/s is taken.
+//! Reads SNDlib's native XML (Orlowski et al., SNDlib 1.0: survivable network design library, Networks 2010).
+//!
+//! Nodes have coordinates; links have installed capacities, and modules of capacity that can be bought. A link's rate
+//! is its installed capacity; without one, the capacity of its first module. Capacities have no unit and are read as
+//! Mbit/s.
 use super::{About, Builder, line_of, rate, xml};
 use crate::{Place, TopologyError};
 use roxmltree::Node;
@@ -12,7 +15,7 @@ pub(super) fn read(text: &str, builder: &mut Builder<'_>) -> Result<(), Topology
         return Err(builder.error(line_of(root), problem));
     };
     let nodes = child(structure, "nodes");
-    // Other coordinates are places on a drawing.
+    // Other coordinate types are positions on a drawing.
     let is_on_earth = nodes.and_then(|nodes| nodes.attribute("coordinatesType")) == Some("geographical");
     for node in nodes.into_iter().flat_map(|nodes| nodes.children()).filter(|node| node.is_element()) {
         let id = id_of(node, builder)?;
