@@ -1,4 +1,4 @@
-//! Charts of bars, side by side in groups.
+//! Bar charts: groups of bars side by side.
 use crate::chart::Axis;
 use crate::drawing::{Paint, Sketch};
 use crate::frame::{Frame, Surroundings};
@@ -9,39 +9,39 @@ use crate::text::number;
 const HEIGHT: f64 = 305.0;
 const LEAST_WIDTH: f64 = 320.0;
 const MOST_WIDTH: f64 = 1200.0;
-/// Width of a bar, if there is place.
+/// Width of a bar, if there is room.
 const BAR: f64 = 22.0;
-/// Part of a group's place that its bars take.
+/// Share of a group's width that its bars take.
 const FULL: f64 = 0.8;
 
-/// Bars, side by side in groups.
+/// A chart of grouped bars.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Bars {
-    /// Name of its file, without extension.
+    /// Name of the chart's file, without extension.
     pub name: String,
-    /// What it shows.
+    /// Title of the chart.
     pub title: String,
-    /// What the groups are.
+    /// Label of the horizontal axis: what the groups are.
     pub x: String,
-    /// What is up it.
+    /// Vertical axis of the chart.
     pub y: Axis,
     /// Names of the groups.
     pub groups: Vec<String>,
-    /// What each group has a bar of, by name, with the bars in the order of the groups; none where there is nothing to show.
+    /// Series by name, each with one bar per group, in the order of the groups; `None` where there is no value.
     pub series: Vec<(String, Vec<Option<Bar>>)>,
 }
 
-/// A bar.
+/// A bar of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Bar {
-    /// How high.
+    /// Height of the bar, in units of the axis.
     pub value: f64,
-    /// From where to where that may be.
+    /// Confidence interval of the value: low end, high end.
     pub interval: Option<[f64; 2]>,
 }
 
 impl Bars {
-    /// The chart as an SVG document.
+    /// Returns the chart as an SVG document.
     pub fn svg(&self) -> String {
         self.sketch().document(&self.title)
     }
@@ -51,7 +51,7 @@ impl Bars {
         let values = bars()
             .flatten()
             .flat_map(|bar| [Some(bar.value), bar.interval.map(|ends| ends[0]), bar.interval.map(|ends| ends[1])]);
-        // A bar stands on zero, where there is one.
+        // Bars start at zero on a linear axis.
         let floor = (self.y.scale == Scale::Linear).then_some(0.0);
         let y = Ruler::over(self.y.scale, values.flatten().chain(floor));
         let pens = Pen::all(self.series.iter().map(|(name, _)| (name.as_str(), None)));
@@ -87,7 +87,7 @@ fn draw(frame: &mut Frame, y: &Ruler, pen: Pen, (left, width): (f64, f64), bar: 
     let floor = if y.takes(0.0) { y.place(0.0) } else { 0.0 };
     let top = y.place(bar.value);
     let (from, to) = (frame.at(left, floor.max(top)), frame.at(left + width, floor.min(top)));
-    // A bar of nothing is seen, too.
+    // A bar of height zero stays visible.
     let size = ((to.0 - from.0) * 0.9, (to.1 - from.1).max(1.0));
     frame.drawing.block(Paint::Pen(pen), from, size, &format!("{name}: {}", number(bar.value)));
     if let Some([low, high]) = bar.interval.filter(|[low, high]| low <= high) {

@@ -5,47 +5,47 @@ use crate::pen::Pen;
 use crate::scale::{Ruler, Scale};
 use crate::text::number;
 
-/// The field between the axes.
+/// Size of the field between the axes.
 const FIELD: (f64, f64) = (500.0, 305.0);
 
-/// Lines and dots over two axes.
+/// A chart of lines and dots over two axes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Chart {
-    /// Name of its file, without extension.
+    /// Name of the chart's file, without extension.
     pub name: String,
-    /// What it shows.
+    /// Title of the chart.
     pub title: String,
-    /// What is along it.
+    /// Horizontal axis of the chart.
     pub x: Axis,
-    /// What is up it.
+    /// Vertical axis of the chart.
     pub y: Axis,
-    /// Its lines.
+    /// Lines of the chart.
     pub series: Vec<Series>,
 }
 
-/// What is along or up a chart.
+/// An axis of a chart.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Axis {
-    /// What it is, with the unit.
+    /// Quantity shown, with its unit.
     pub label: String,
-    /// What equal steps are.
+    /// Linear or logarithmic scale.
     pub scale: Scale,
 }
 
 /// A line of a chart.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Series {
-    /// Its name.
+    /// Name of the line.
     pub name: String,
-    /// Its points, in the order of the line.
+    /// Points of the line, in order.
     pub points: Vec<Point>,
-    /// How they are shown.
+    /// Style in which the points are drawn.
     pub look: Look,
-    /// Its pen; none: that of its name, or a free one.
+    /// Pen of the line; `None`: that of its name, or a free one.
     pub pen: Option<Pen>,
 }
 
-/// How the points of a line are shown.
+/// Style in which the points of a line are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Look {
     /// Dots joined by lines; intervals as bars.
@@ -62,57 +62,57 @@ pub enum Look {
 /// A point of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Point {
-    /// Along.
+    /// Horizontal coordinate of the point.
     pub x: f64,
-    /// Up.
+    /// Vertical coordinate of the point.
     pub y: f64,
-    /// From where to where `y` may be.
+    /// Confidence interval of `y`: low end, high end.
     pub interval: Option<[f64; 2]>,
 }
 
 impl Point {
-    /// A point without an interval.
+    /// Returns a point without an interval.
     pub fn new(x: f64, y: f64) -> Point {
         Point { x, y, interval: None }
     }
 
-    /// Its interval, if that is one.
+    /// Returns the interval, if there is one and it is not empty.
     fn ends(&self) -> Option<[f64; 2]> {
         self.interval.filter(|[low, high]| low <= high)
     }
 
-    /// A point that may be off by as much up as down.
+    /// Returns a point with an interval of half width `half`; `None`: no interval.
     pub fn within(x: f64, y: f64, half: Option<f64>) -> Point {
         Point { x, y, interval: half.map(|half| [y - half, y + half]) }
     }
 }
 
 impl Axis {
-    /// An axis with equal differences.
+    /// Returns an axis with a linear scale.
     pub fn linear(label: impl Into<String>) -> Axis {
         Axis { label: label.into(), scale: Scale::Linear }
     }
 
-    /// An axis with equal factors.
+    /// Returns an axis with a logarithmic scale.
     pub fn log(label: impl Into<String>) -> Axis {
         Axis { label: label.into(), scale: Scale::Log }
     }
 }
 
 impl Series {
-    /// A line with dots.
+    /// Returns a line with dots.
     pub fn line(name: impl Into<String>, points: Vec<Point>) -> Series {
         Series { name: name.into(), points, ..Series::default() }
     }
 
-    /// A line with another look.
+    /// Returns a line with another style.
     pub fn looking(name: impl Into<String>, look: Look, points: Vec<Point>) -> Series {
         Series { name: name.into(), points, look, pen: None }
     }
 }
 
 impl Chart {
-    /// The chart as an SVG document.
+    /// Returns the chart as an SVG document.
     pub fn svg(&self) -> String {
         self.sketch().document(&self.title)
     }
@@ -120,7 +120,7 @@ impl Chart {
     pub(crate) fn sketch(&self) -> Sketch {
         let points = || self.series.iter().flat_map(|series| &series.points);
         let x = Ruler::of_few(self.x.scale, points().map(|point| point.x));
-        // What has no place along does not make the chart higher.
+        // A point that is not shown does not extend the vertical axis.
         let shown = points().filter(|point| x.takes(point.x));
         let y = Ruler::over(
             self.y.scale,
@@ -149,7 +149,7 @@ impl Chart {
     }
 }
 
-/// A line with what is needed to draw it.
+/// A line with the parameters to draw it.
 struct Drawn<'a> {
     series: &'a Series,
     pen: Pen,
@@ -163,7 +163,7 @@ impl Drawn<'_> {
     }
 
     fn draw(&self, frame: &mut Frame) {
-        // A point without a place interrupts the line.
+        // A point that cannot be drawn interrupts the line.
         for run in self.series.points.split(|point| !self.takes(point)) {
             let corners: Vec<(f64, f64)> = run.iter().map(|point| self.at(frame, point.x, point.y)).collect();
             match self.series.look {
@@ -209,7 +209,7 @@ impl Drawn<'_> {
     }
 }
 
-/// Corners of a line that stays level until the next point, then rises.
+/// Returns the corners of a line that stays level until the next point, then rises.
 fn steps(corners: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut stairs: Vec<(f64, f64)> = Vec::with_capacity(2 * corners.len());
     for corner in corners {

@@ -1,12 +1,13 @@
-//! Charts of distributions: how large a share is below what, and one sample's quantiles against another's.
+//! Charts of distributions: distribution functions, and quantiles of one sample against those of another.
 use crate::chart::{Axis, Chart, Look, Point, Series};
 use crate::pen::Pen;
 
-/// Points of a line at most: more cannot be seen.
+/// Maximum number of points of a line: more are not visible.
 const POINTS: usize = 200;
 
 impl Chart {
-    /// The share of samples up to each value, for several samples. What is no number does not count.
+    /// Returns a chart of the distribution functions of several samples: the share of values up to each value. NaN
+    /// values are ignored.
     pub fn cdf(name: impl Into<String>, title: impl Into<String>, x: Axis, samples: Vec<(String, Vec<f64>)>) -> Chart {
         let line = |(name, mut values): (String, Vec<f64>)| {
             sort(&mut values);
@@ -21,8 +22,8 @@ impl Chart {
         }
     }
 
-    /// Quantiles of several samples against those of a reference, given both as values at the same probabilities, with the line on which
-    /// they would be equal.
+    /// Returns a chart of quantiles of several samples against those of a reference, with the line of equality. Each
+    /// pair has the values of reference and sample at one probability.
     pub fn quantiles(
         name: impl Into<String>,
         title: impl Into<String>,
@@ -44,7 +45,7 @@ fn sort(values: &mut Vec<f64>) {
     values.sort_by(f64::total_cmp);
 }
 
-/// The share of sorted values up to each of some of them, with the first and the last.
+/// Returns points of the distribution function of sorted values: a selection, with the first and the last value.
 fn shares(values: &[f64]) -> Vec<Point> {
     let Some(last) = values.len().checked_sub(1) else { return Vec::new() };
     let step = values.len().div_ceil(POINTS).max(1);

@@ -1,4 +1,4 @@
-//! A drawing under way: elements one after the other.
+//! A drawing under construction: SVG elements in sequence.
 use crate::pen::{Pen, style};
 use crate::text::escape;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ const STYLE: &str = "text{font:13px system-ui,sans-serif;fill:#222}.t{font-weigh
     .a{stroke:#555}.f{fill:none}.on{fill:#111}.off{fill:#fff}@media(prefers-color-scheme:dark){text{fill:#ddd}.n{fill:#999}.g{stroke:#444}\
     .a{stroke:#aaa}.on{fill:#111}.off{fill:#fff}}";
 
-/// Where text begins, or ends.
+/// Alignment of a text relative to its position.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Anchor {
     Start,
@@ -34,7 +34,7 @@ pub(crate) struct Sketch {
 }
 
 impl Sketch {
-    /// As an SVG document.
+    /// Returns the drawing as an SVG document.
     pub(crate) fn document(&self, title: &str) -> String {
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0} {:.0}\" style=\"max-width:{:.0}px\" role=\"img\">\
@@ -49,27 +49,27 @@ impl Sketch {
     }
 }
 
-/// The elements so far.
+/// SVG elements written so far.
 #[derive(Debug, Default)]
 pub(crate) struct Drawing {
     pub(crate) body: String,
 }
 
 impl Drawing {
-    /// A straight line of a class.
+    /// Draws a straight line of a CSS class.
     pub(crate) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let _ =
             writeln!(self.body, "<path class=\"{class}\" d=\"M{:.1} {:.1}L{:.1} {:.1}\"/>", from.0, from.1, to.0, to.1);
     }
 
-    /// Text of a class at a place, its base line there.
+    /// Draws text of a CSS class; the position is that of its base line.
     pub(crate) fn text(&mut self, (x, y): (f64, f64), class: &str, anchor: Anchor, text: &str) {
         let (anchor, text) = (anchor.word(), escape(text));
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         let _ = writeln!(self.body, "<text x=\"{x:.1}\" y=\"{y:.1}\"{class} text-anchor=\"{anchor}\">{text}</text>");
     }
 
-    /// Text turned to the left by an angle.
+    /// Draws text rotated counterclockwise by an angle.
     pub(crate) fn turned(&mut self, (x, y): (f64, f64), degrees: u8, anchor: Anchor, text: &str) {
         let (anchor, text) = (anchor.word(), escape(text));
         let _ = writeln!(
@@ -78,7 +78,7 @@ impl Drawing {
         );
     }
 
-    /// A line through corners, of a pen; none through fewer than two.
+    /// Draws a line through corners with a pen; draws nothing for fewer than two corners.
     pub(crate) fn stroke(&mut self, pen: Pen, corners: &[(f64, f64)]) {
         if corners.len() < 2 {
             return;
@@ -90,14 +90,14 @@ impl Drawing {
         );
     }
 
-    /// A see-through area of a pen.
+    /// Fills a translucent area in a pen's colour.
     pub(crate) fn area(&mut self, pen: Pen, corners: &[(f64, f64)]) {
         let (class, path) = (pen.class(), path(corners));
         let _ =
             writeln!(self.body, "<path class=\"{class}\" d=\"{path}Z\" fill=\"currentColor\" fill-opacity=\".18\"/>");
     }
 
-    /// A dot of a pen that says something when pointed at.
+    /// Draws a dot with a tooltip.
     pub(crate) fn dot(&mut self, pen: Pen, (x, y): (f64, f64), says: &str) {
         let (class, says) = (pen.class(), escape(says));
         let _ = writeln!(
@@ -106,7 +106,7 @@ impl Drawing {
         );
     }
 
-    /// From how low to how high a value may be.
+    /// Draws an error bar from `low` to `high`.
     pub(crate) fn interval(&mut self, pen: Pen, x: f64, low: f64, high: f64) {
         let class = pen.class();
         let _ = writeln!(
@@ -116,7 +116,7 @@ impl Drawing {
         );
     }
 
-    /// A filled rectangle that says something when pointed at; `paint` is a class or a colour.
+    /// Draws a filled rectangle with a tooltip.
     pub(crate) fn block(&mut self, paint: Paint<'_>, corner: (f64, f64), size: (f64, f64), says: &str) {
         let paint = match paint {
             Paint::Pen(pen) => format!("class=\"{}\" fill=\"currentColor\"", pen.class()),
@@ -130,7 +130,7 @@ impl Drawing {
         );
     }
 
-    /// The empty field that everything is drawn in, so that it can be found in the document.
+    /// Draws the empty field of the chart, as an element that tests can find in the document.
     pub(crate) fn field(&mut self, corner: (f64, f64), size: (f64, f64)) {
         let _ = writeln!(
             self.body,
@@ -140,7 +140,7 @@ impl Drawing {
     }
 }
 
-/// What a rectangle is filled with.
+/// Fill of a rectangle: a pen's colour or any colour.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Paint<'a> {
     Pen(Pen),

@@ -1,4 +1,4 @@
-//! Any of the charts, and several of them in one drawing.
+//! Figures: any kind of chart, and several of them in one drawing.
 use crate::drawing::Sketch;
 use crate::{Bars, Chart, HeatMap};
 use std::fmt::Write as _;
@@ -10,29 +10,29 @@ const GAP: f64 = 24.0;
 pub enum Figure {
     /// Lines and dots.
     Chart(Chart),
-    /// Bars.
+    /// Groups of bars.
     Bars(Bars),
     /// A table of colours.
     HeatMap(HeatMap),
-    /// Several drawings.
+    /// Several drawings in a grid.
     Panels(Panels),
 }
 
 /// Several drawings in one, row by row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Panels {
-    /// Name of its file, without extension.
+    /// Name of the figure's file, without extension.
     pub name: String,
-    /// What it shows.
+    /// Title of the figure.
     pub title: String,
-    /// How many are side by side; 0 is 1.
+    /// Number of drawings per row; 0 counts as 1.
     pub columns: usize,
-    /// The drawings.
+    /// Drawings, in order.
     pub figures: Vec<Figure>,
 }
 
 impl Figure {
-    /// Name of its file, without extension.
+    /// Returns the name of the figure's file, without extension.
     pub fn name(&self) -> &str {
         match self {
             Figure::Chart(chart) => &chart.name,
@@ -42,7 +42,7 @@ impl Figure {
         }
     }
 
-    /// What it shows.
+    /// Returns the figure's title.
     pub fn title(&self) -> &str {
         match self {
             Figure::Chart(chart) => &chart.title,
@@ -52,7 +52,7 @@ impl Figure {
         }
     }
 
-    /// As an SVG document.
+    /// Returns the figure as an SVG document.
     pub fn svg(&self) -> String {
         self.sketch().document(self.title())
     }

@@ -1,4 +1,4 @@
-//! What charts have around their field: title, axes, what is written beside them, and the names of the lines.
+//! Surroundings of a chart's field: title, axes with labels, and legend.
 use crate::drawing::{Anchor, Drawing, Sketch};
 use crate::pen::Pen;
 use crate::scale::thinned;
@@ -6,45 +6,46 @@ use crate::text::{cut, widest, width};
 
 const TOP: f64 = 42.0;
 const LEGEND_ROW: f64 = 20.0;
-/// Between the field and the names of the lines, with the piece of line before each.
+/// Distance between the field and the legend's names, including the line sample before each name.
 const LEGEND: f64 = 46.0;
 const LINE_HEIGHT: f64 = 18.0;
-/// By how much names below the field are turned if there is no place for them.
+/// Angle in degrees by which names below the field are rotated if they do not fit.
 const TURN: u8 = 35;
 
-/// What stands around the field of a chart.
+/// Texts and options of a chart's surroundings.
 #[derive(Debug, Default)]
 pub(crate) struct Surroundings<'a> {
     pub(crate) title: &'a str,
     pub(crate) x: &'a str,
     pub(crate) y: &'a str,
-    /// Places from 0 to 1, and what is written there.
+    /// Labels of the horizontal axis with their positions from 0 to 1.
     pub(crate) x_labels: Vec<(f64, String)>,
     pub(crate) y_labels: Vec<(f64, String)>,
-    /// Names below the field are all written, turned if need be; numbers are left out where there is no place.
+    /// True if the labels are names, which are all written and rotated if necessary. Numbers that do not fit are
+    /// omitted.
     pub(crate) x_names: bool,
-    /// Whether lines cross the field at what is written.
+    /// True if grid lines cross the field at the labels: of the horizontal axis, of the vertical axis.
     pub(crate) grid: [bool; 2],
     pub(crate) legend: Vec<(Pen, String)>,
-    /// What to know, beside the field.
+    /// Note in the legend.
     pub(crate) note: Option<String>,
-    /// Size of the field.
+    /// Width and height of the field.
     pub(crate) field: (f64, f64),
 }
 
-/// A chart's field, and everything around it drawn.
+/// Position of a chart's field in its drawing, with the surroundings drawn.
 pub(crate) struct Frame {
     pub(crate) left: f64,
     pub(crate) top: f64,
     pub(crate) right: f64,
     pub(crate) bottom: f64,
-    /// The whole drawing's width and height.
+    /// Width and height of the whole drawing.
     size: (f64, f64),
     pub(crate) drawing: Drawing,
 }
 
 impl Frame {
-    /// Draws what is around the field; the field is as large as asked, the rest as large as its texts need.
+    /// Draws the surroundings of a field. The field has the requested size; the rest is as large as its texts need.
     pub(crate) fn new(mut around: Surroundings<'_>) -> Frame {
         let turned = around.x_names && crowded(&around.x_labels, around.field.0);
         let names = |labels: &mut Vec<(f64, String)>| labels.iter_mut().for_each(|(_, text)| *text = cut(text));
@@ -56,7 +57,8 @@ impl Frame {
         }
         let below = widest(around.x_labels.iter().map(|(_, text)| text.as_str()));
         let (sine, cosine) = f64::from(TURN).to_radians().sin_cos();
-        // What is below the field reaches to the left of it, too: a turned name wholly, another one by half.
+        // Texts below the field extend to its left too: a rotated name with its whole length, another one with half
+        // of it.
         let reach = below * if turned { cosine } else { 0.5 } - around.field.0 * first(&around.x_labels) + 8.0;
         let left = reach.max(32.0 + widest(around.y_labels.iter().map(|(_, text)| text.as_str())));
         let (right, bottom) = (left + around.field.0, TOP + around.field.1);
@@ -119,7 +121,7 @@ impl Frame {
         }
     }
 
-    /// A place in the field, given as parts of it from 0 to 1.
+    /// Returns the position of a point in the field, given by coordinates from 0 to 1.
     pub(crate) fn at(&self, x: f64, y: f64) -> (f64, f64) {
         (self.left + x * (self.right - self.left), self.bottom - y * (self.bottom - self.top))
     }
@@ -133,7 +135,7 @@ fn first(labels: &[(f64, String)]) -> f64 {
     labels.first().map_or(0.0, |(place, _)| *place)
 }
 
-/// Whether texts side by side would touch.
+/// Returns true if texts side by side would overlap.
 fn crowded(labels: &[(f64, String)], length: f64) -> bool {
     let widths = labels
         .windows(2)

@@ -1,37 +1,37 @@
-//! Tables of values as colours.
+//! Heat maps: tables of values shown as colours.
 use crate::drawing::{Anchor, Paint, Sketch};
 use crate::frame::{Frame, Surroundings};
 use crate::text::{number, short};
 
 const CELL: (f64, f64) = (64.0, 26.0);
-/// From little to much: readable in grey, and by those who see colours differently (after the map "cividis" of Nuñez, Anderton and
-/// Renslow, 2018).
+/// Colour map from low to high values: readable in grey and with colour vision deficiency (after "cividis" of Nuñez,
+/// Anderton and Renslow, 2018).
 const COLOURS: [[f64; 3]; 5] =
     [[0.0, 34.0, 78.0], [65.0, 77.0, 107.0], [124.0, 123.0, 120.0], [188.0, 175.0, 111.0], [254.0, 232.0, 56.0]];
-/// Colours brighter than this have dark text.
+/// Brightness above which a colour gets dark text.
 const BRIGHT: f64 = 125.0;
 
-/// A table of values as colours, such as errors of models by rate.
+/// A table of values shown as colours, such as errors of models by rate.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HeatMap {
-    /// Name of its file, without extension.
+    /// Name of the map's file, without extension.
     pub name: String,
-    /// What it shows, with the unit of its values.
+    /// Title of the map, with the unit of its values.
     pub title: String,
-    /// What the columns are.
+    /// Label of the columns.
     pub x: String,
-    /// What the rows are.
+    /// Label of the rows.
     pub y: String,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// Rows, from the top: name, and the values of the columns; none where there is none.
+    /// Rows, from the top: name, and one value per column; `None` where there is no value.
     pub rows: Vec<(String, Vec<Option<f64>>)>,
-    /// Value of the last colour; larger ones have it, too. None: the largest value.
+    /// Value of the last colour, which larger values get too; `None`: the largest value.
     pub most: Option<f64>,
 }
 
 impl HeatMap {
-    /// The map as an SVG document.
+    /// Returns the map as an SVG document.
     pub fn svg(&self) -> String {
         self.sketch().document(&self.title)
     }
@@ -82,7 +82,7 @@ fn cell(frame: &mut Frame, corner: (f64, f64), value: Option<f64>, [low, high]: 
     frame.drawing.text(middle, if bright { "on" } else { "off" }, Anchor::Middle, &short(value));
 }
 
-/// The colour of a place from 0 to 1, and whether it is bright.
+/// Returns the colour of a position from 0 to 1, and whether it is bright.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 4, and from 0 to 255")]
 fn colour(part: f64) -> (String, bool) {
     let along = part * (COLOURS.len() - 1) as f64;

@@ -1,8 +1,8 @@
-//! Charts as SVG and reports as pages of HTML: readable on light and dark screens, without fonts, programs or a network that the reader
-//! may not have. What stands for the same thing has the same colour on every chart ([`Pen::of`]).
+//! Draws charts as SVG and writes reports as HTML pages, for light and dark screens, without external fonts, scripts
+//! or network access. One subject has one colour on every chart ([`Pen::of`]).
 //!
-//! Charts are total: a value that cannot be drawn (none, infinite, not positive on a logarithmic axis) is left out, and the chart says
-//! how many were.
+//! Drawing never fails: a value that cannot be drawn (missing, infinite, or not positive on a logarithmic axis) is
+//! left out, and the chart states how many were.
 mod bars;
 mod chart;
 mod distribution;

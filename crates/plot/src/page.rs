@@ -1,4 +1,4 @@
-//! A report as one page of HTML: text, tables and drawings, nothing loaded from elsewhere.
+//! Writes a report as one HTML page of text, tables and drawings that loads no other resources.
 use crate::figure::Figure;
 use crate::text::escape;
 use std::fmt::Write as _;
@@ -9,19 +9,19 @@ const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:74em;marg
     .yes{font-weight:600}small,figcaption{color:#777}summary{cursor:pointer;font-weight:600}\
     @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}.no{color:#f77}}";
 
-/// A page under way: what is added follows what is there.
+/// A page under construction: each element is appended.
 #[derive(Debug, Clone)]
 pub struct Page {
     title: String,
     body: String,
 }
 
-/// A table.
+/// A table of a page.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
-    /// Heads of the columns.
+    /// Headings of the columns.
     pub head: Vec<String>,
-    /// How many columns from the left are text; the others are numbers.
+    /// Number of columns, from the left, that are text; the others are numbers.
     pub texts: usize,
     /// Rows of cells.
     pub rows: Vec<Vec<Cell>>,
@@ -30,9 +30,9 @@ pub struct Table {
 /// A cell of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cell {
-    /// What it says.
+    /// Text of the cell.
     pub text: String,
-    /// Whether it is shown as something wrong.
+    /// True if the cell is marked as wrong.
     pub wrong: bool,
 }
 
@@ -43,34 +43,34 @@ impl<T: Into<String>> From<T> for Cell {
 }
 
 impl Cell {
-    /// A cell that is shown as something wrong.
+    /// Returns a cell marked as wrong.
     pub fn wrong(text: impl Into<String>) -> Cell {
         Cell { text: text.into(), wrong: true }
     }
 }
 
 impl Page {
-    /// A page with its title.
+    /// Creates an empty page with a title.
     pub fn new(title: &str) -> Page {
         Page { title: title.to_owned(), body: String::new() }
     }
 
-    /// A heading.
+    /// Appends a heading.
     pub fn heading(&mut self, text: &str) -> &mut Page {
         self.add(format_args!("<h2>{}</h2>", escape(text)))
     }
 
-    /// A paragraph.
+    /// Appends a paragraph.
     pub fn text(&mut self, text: &str) -> &mut Page {
         self.add(format_args!("<p>{}</p>", escape(text)))
     }
 
-    /// A paragraph that says what is wrong.
+    /// Appends a paragraph marked as a warning.
     pub fn warning(&mut self, text: &str) -> &mut Page {
         self.add(format_args!("<p class=\"no\">{}</p>", escape(text)))
     }
 
-    /// A list of statements, each after a word that says whether it is true, and shown as something wrong if so.
+    /// Appends a list of statements. Each item is a verdict word, whether it is marked as wrong, and the statement.
     pub fn list<'a>(&mut self, items: impl IntoIterator<Item = (&'a str, bool, String)>) -> &mut Page {
         self.add(format_args!("<ul>"));
         for (word, wrong, text) in items {
@@ -80,7 +80,7 @@ impl Page {
         self.add(format_args!("</ul>"))
     }
 
-    /// A table.
+    /// Appends a table.
     pub fn table(&mut self, table: &Table) -> &mut Page {
         let class = |at: usize| if at < table.texts { " class=\"l\"" } else { "" };
         self.add(format_args!("<table><tr>"));
@@ -100,21 +100,21 @@ impl Page {
         self.add(format_args!("</table>"))
     }
 
-    /// A drawing, with a line of text below it if there is any.
+    /// Appends a drawing, with a caption below if `caption` is not empty.
     pub fn figure(&mut self, figure: &Figure, caption: &str) -> &mut Page {
         let caption =
             if caption.is_empty() { String::new() } else { format!("<figcaption>{}</figcaption>", escape(caption)) };
         self.add(format_args!("<figure>{}{caption}</figure>", figure.svg()))
     }
 
-    /// What is shown only when asked for.
+    /// Appends a section that is collapsed at first; `fill` writes its content.
     pub fn details(&mut self, summary: &str, fill: impl FnOnce(&mut Page)) -> &mut Page {
         self.add(format_args!("<details><summary>{}</summary>", escape(summary)));
         fill(self);
         self.add(format_args!("</details>"))
     }
 
-    /// The whole page, with what it was measured with below.
+    /// Returns the whole page as HTML, with a footer that states the measuring equipment.
     pub fn finish(&self, measured_with: &str) -> String {
         let title = escape(&self.title);
         format!(

@@ -1,7 +1,7 @@
-//! Which colour and which dashes a line has.
+//! Pens: colours and dashes of lines.
 
-/// Colours that can be told apart on white and on black, also by most who see colours differently (after Okabe and Ito, 2008), light
-/// pages first, dark pages second. The last is the text's.
+/// Colours that are distinguishable on white and on black, also with most colour vision deficiencies (after Okabe and
+/// Ito, 2008): for light pages, then for dark pages. The last one is the colour of text.
 const COLOURS: [(&str, &str); 9] = [
     ("#0072b2", "#3d9fdc"),
     ("#d55e00", "#f0803c"),
@@ -14,12 +14,12 @@ const COLOURS: [(&str, &str); 9] = [
     ("#222222", "#dddddd"),
 ];
 const DASHES: [&str; 3] = ["", "6 3", "2 3"];
-/// The colour of text.
+/// Index of the text colour.
 const INK: u8 = 8;
-/// Pens for names that mean nothing on other charts.
+/// Number of colours for names without a fixed pen.
 const PLACES: u8 = 8;
 
-/// What stands for the same thing on every chart.
+/// Names with a fixed pen on every chart: name, colour, dashes.
 const KNOWN: [(&str, u8, u8); 19] = [
     ("simulated", INK, 0),
     ("simulation", INK, 0),
@@ -42,7 +42,7 @@ const KNOWN: [(&str, u8, u8); 19] = [
     ("mm1k", 5, 2),
 ];
 
-/// The colour and the dashes of a line.
+/// Colour and dashes of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pen {
     colour: u8,
@@ -50,11 +50,11 @@ pub struct Pen {
 }
 
 impl Pen {
-    /// The pen of text: for lines that say how others are to be read.
+    /// Pen in the text colour, for reference lines.
     pub const INK: Pen = Pen { colour: INK, dash: 2 };
 
-    /// The pen of a name that stands for the same thing on every chart: a model's, `simulated`, `live`. What follows a comma is left out,
-    /// letters and signs that names are written with in several ways do not count.
+    /// Returns the fixed pen of a name that has one on every chart: a model's, `simulated`, `live`. Ignores the part
+    /// after a comma, case and punctuation.
     pub fn of(name: &str) -> Option<Pen> {
         let word = plain(name.split(',').next().unwrap_or_default());
         KNOWN
@@ -63,8 +63,8 @@ impl Pen {
             .map(|(_, colour, dash)| Pen { colour: *colour, dash: *dash })
     }
 
-    /// Pens for all names of a chart: their own, or the first ones that no other has. Variants of a name have its colour, and dashes of their own as far as
-    /// there are any.
+    /// Returns pens for all names of a chart: fixed pens, or the first free ones. Variants of a name share its colour
+    /// and get different dashes, as far as there are any.
     pub(crate) fn all<'a>(names: impl IntoIterator<Item = (&'a str, Option<Pen>)>) -> Vec<Pen> {
         let mut wanted: Vec<Option<Pen>> = names.into_iter().map(|(name, pen)| pen.or_else(|| Pen::of(name))).collect();
         for at in 1..wanted.len() {
@@ -83,7 +83,8 @@ impl Pen {
         wanted.iter().map(|pen| pen.or_else(|| free.next()).unwrap_or(Pen::INK)).collect()
     }
 
-    /// The pen of a place: colours first, then dashes, then again. Every name keeps one, since the last are as often as needed.
+    /// Returns the pen with an index: colours vary first, then dashes. Beyond the last one, the pen of text is used
+    /// repeatedly.
     fn place(place: usize) -> Pen {
         let pens = usize::from(PLACES) * DASHES.len();
         if place >= pens {
@@ -93,12 +94,12 @@ impl Pen {
         Pen { colour: at % PLACES, dash: at / PLACES }
     }
 
-    /// The class that gives an element this colour.
+    /// Returns the CSS class for the pen's colour.
     pub(crate) fn class(self) -> String {
         format!("k{}", self.colour)
     }
 
-    /// The attribute that gives a line these dashes, with a space before it.
+    /// Returns the SVG attribute for the pen's dashes, with a leading space; empty for a solid line.
     pub(crate) fn dashes(self) -> String {
         match DASHES.get(usize::from(self.dash)) {
             Some(dash) if !dash.is_empty() => format!(" stroke-dasharray=\"{dash}\""),
@@ -111,7 +112,7 @@ fn plain(name: &str) -> String {
     name.chars().filter(|letter| letter.is_ascii_alphanumeric()).map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
-/// The rules that give classes their colours.
+/// Returns the CSS rules of the colour classes.
 pub(crate) fn style() -> String {
     let rules = |dark: bool| -> String {
         let colour =

@@ -1,27 +1,28 @@
-//! From values to places on an axis, and the round values that are written beside it.
+//! Axis scales: maps values to positions on an axis, and chooses the round values written beside it.
 use crate::text::{number, width};
 
-/// Larger values, and on logarithmic axes smaller ones than its inverse, are left out: sums and logarithms of what remains are finite.
+/// Maximum absolute value. Larger values, and on logarithmic axes those below the inverse, are left out, so that sums
+/// and logarithms of the rest are finite.
 const LARGEST: f64 = 1e150;
-/// So few values are written themselves instead of round ones.
+/// Up to this many distinct values are labelled themselves instead of round values.
 const FEW: usize = 10;
-/// Below this factor between the ends equal factors show nothing that equal differences do not, and have two round values.
+/// Ratio of the ends below which a logarithmic axis becomes linear: it would have only two round values.
 const NARROW: f64 = 8.0;
-/// More decades than these are written one in several.
+/// Maximum number of decades that are all labelled; beyond, only every n-th is.
 const DECADES: i32 = 8;
 
-/// What equal steps along an axis are.
+/// Scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scale {
-    /// Equal differences.
+    /// Linear: equal distances are equal differences.
     #[default]
     Linear,
-    /// Equal factors; only positive values have a place.
+    /// Logarithmic: equal distances are equal factors; only positive values can be shown.
     Log,
 }
 
 impl Scale {
-    /// Whether a value has a place.
+    /// Returns true if a value can be shown.
     pub(crate) fn takes(self, value: f64) -> bool {
         match self {
             Scale::Linear => value.abs() <= LARGEST,
@@ -37,7 +38,7 @@ impl Scale {
     }
 }
 
-/// An axis with its ends and the values written beside it.
+/// An axis with its range and the values written beside it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ruler {
     scale: Scale,
@@ -46,7 +47,7 @@ pub(crate) struct Ruler {
 }
 
 impl Ruler {
-    /// An axis that takes in all values that have a place.
+    /// Returns an axis that covers all values that can be shown.
     pub(crate) fn over(scale: Scale, values: impl IntoIterator<Item = f64>) -> Ruler {
         let [low, high] = range(scale, values);
         let scale = if low > 0.0 && low < high && high / low < NARROW { Scale::Linear } else { scale };
@@ -54,7 +55,7 @@ impl Ruler {
         Ruler { scale, ends: ends(&ticks), ticks }
     }
 
-    /// The same, with the values themselves beside it if they are few.
+    /// Returns an axis that is labelled with the values themselves if they are few, else like [`Ruler::over`].
     pub(crate) fn of_few(scale: Scale, values: impl IntoIterator<Item = f64>) -> Ruler {
         let mut values: Vec<f64> = values.into_iter().filter(|value| scale.takes(*value)).collect();
         values.sort_by(f64::total_cmp);
@@ -65,7 +66,7 @@ impl Ruler {
         }
     }
 
-    /// Where a value is, from 0 to 1.
+    /// Returns the position of a value, from 0 to 1.
     pub(crate) fn place(&self, value: f64) -> f64 {
         let [low, high] = self.ends.map(|end| self.scale.along(end));
         if high <= low {
@@ -74,7 +75,7 @@ impl Ruler {
         ((self.scale.along(value) - low) / (high - low)).clamp(0.0, 1.0)
     }
 
-    /// Places and texts beside the axis.
+    /// Returns positions and texts of the labels.
     pub(crate) fn labels(&self) -> Vec<(f64, String)> {
         self.ticks.iter().map(|tick| (self.place(*tick), number(*tick))).collect()
     }
@@ -84,7 +85,7 @@ impl Ruler {
     }
 }
 
-/// The labels that do not touch the one before, on an axis of a length.
+/// Empties labels that would overlap the previous one on an axis of the given length.
 pub(crate) fn thinned(labels: Vec<(f64, String)>, length: f64) -> Vec<(f64, String)> {
     let mut taken = f64::NEG_INFINITY;
     let fits = |(place, label): (f64, String)| {
@@ -121,7 +122,7 @@ fn ticks(scale: Scale, range: [f64; 2]) -> Vec<f64> {
     }
 }
 
-/// About six round values that take a range in.
+/// Returns about six round values that cover a range.
 fn linear([low, high]: [f64; 2]) -> Vec<f64> {
     let span = (high - low).max(high.abs().max(low.abs()) * 1e-3);
     let span = if span > 0.0 { span } else { 1.0 };
@@ -134,7 +135,7 @@ fn linear([low, high]: [f64; 2]) -> Vec<f64> {
     (0..20).map(f64::from).take_while(|number| *number <= steps).map(|number| (first + number) * step).collect()
 }
 
-/// Decades that take a range in, or 1, 2 and 5 in each if they are few.
+/// Returns the powers of ten that cover a range, or 1, 2 and 5 times powers of ten if there are few decades.
 #[expect(clippy::cast_possible_truncation, reason = "logarithms of values that have a place are small")]
 fn logarithmic([low, high]: [f64; 2]) -> Vec<f64> {
     let tens = |power: i32| 10f64.powi(power);

@@ -1,16 +1,16 @@
-//! Text on charts and pages.
+//! Formats numbers, measures and escapes text for charts and pages.
 
-/// Widest that characters of the text are on average, in the drawing's units.
+/// Upper bound of the average character width, in units of the drawing.
 const CHARACTER: f64 = 7.6;
-/// More of a name is cut off: a chart stays readable whatever it is given.
+/// Maximum length of a name in characters; longer names are cut, so that a chart stays readable.
 pub(crate) const LONGEST_NAME: usize = 64;
-/// From here on numbers are written with a power of ten.
+/// Size from which numbers are written with a power of ten; below [`SMALL`] they are too.
 const LARGE: f64 = 1e6;
 const SMALL: f64 = 1e-4;
-/// Digits that numbers on axes have at most.
+/// Maximum number of digits of numbers on axes.
 const DIGITS: i32 = 7;
 
-/// Text that markup leaves alone, without characters that XML does not have.
+/// Escapes text for markup, and removes characters that XML does not allow.
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -29,7 +29,7 @@ pub fn escape(text: &str) -> String {
     safe
 }
 
-/// A value as axes have it, without digits that say nothing: `0.25`, `1500`, `2.5e-7`.
+/// Formats a value for axes, without insignificant digits: `0.25`, `1500`, `2.5e-7`.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if !value.is_finite() {
@@ -42,7 +42,7 @@ pub fn number(value: f64) -> String {
     let scientific = format!("{value:.after$e}");
     let (digits, power) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     if (SMALL..LARGE).contains(&size) {
-        // `size` is below LARGE, so that the power leaves digits behind the point or none.
+        // `size` is below LARGE, so the number of decimal places is not negative.
         let power: i32 = power.parse().unwrap_or_default();
         let places = usize::try_from(DIGITS - 1 - power).unwrap_or_default();
         let plain = format!("{value:.places$}");
@@ -51,7 +51,7 @@ pub fn number(value: f64) -> String {
     format!("{}e{power}", trimmed(digits))
 }
 
-/// A value with about four digits that say something, for tables: `939.6`, `4468`, `0.270`, `4.0e-4`.
+/// Formats a value for tables with about four significant digits: `939.6`, `4468`, `0.270`, `4.0e-4`.
 pub fn short(value: f64) -> String {
     match value.abs() {
         _ if !value.is_finite() => "-".to_owned(),
@@ -64,7 +64,7 @@ pub fn short(value: f64) -> String {
     }
 }
 
-/// The number at the beginning of a value with a unit, if there is one.
+/// Returns the number at the beginning of a value with a unit, if there is one.
 pub fn leading_number(text: &str) -> Option<f64> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-'))).unwrap_or(text.len());
     text[..end].parse().ok().filter(|number: &f64| number.is_finite())
@@ -74,17 +74,17 @@ fn trimmed(decimal: &str) -> &str {
     decimal.trim_end_matches('0').trim_end_matches('.')
 }
 
-/// How wide text is at most, in the drawing's units.
+/// Returns an upper bound of a text's width, in units of the drawing.
 pub(crate) fn width(text: &str) -> f64 {
     CHARACTER * text.chars().count() as f64
 }
 
-/// The widest of some texts.
+/// Returns the largest width of some texts.
 pub(crate) fn widest<'a>(texts: impl IntoIterator<Item = &'a str>) -> f64 {
     texts.into_iter().map(width).fold(0.0, f64::max)
 }
 
-/// A name that has a place on a chart, however long it is.
+/// Cuts a name to the maximum length.
 pub(crate) fn cut(name: &str) -> String {
     if name.chars().count() <= LONGEST_NAME {
         return name.to_owned();

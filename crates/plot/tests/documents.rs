@@ -1,4 +1,4 @@
-//! Drawings and pages as readers get them: well-formed, texts beside the field and not in it, nothing loaded from elsewhere.
+//! Tests drawings and pages: well-formed documents, texts outside the field, and no external resources.
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
 use weir_plot::*;
@@ -22,7 +22,7 @@ fn value(node: Node<'_, '_>, name: &str) -> f64 {
     node.attribute(name).unwrap_or_else(|| panic!("{name} of {node:?}")).parse().unwrap()
 }
 
-/// Left, top, right, bottom of a text that is not turned, with letters of the average width of that font.
+/// Returns left, top, right and bottom of a text that is not rotated, with letters of the font's average width.
 fn extent(text: Node<'_, '_>) -> [f64; 4] {
     let size = if text.attribute("class") == Some("t") { 15.0 } else { 13.0 };
     let width = text.text().unwrap_or_default().chars().count() as f64 * size * 0.55;
@@ -35,7 +35,8 @@ fn extent(text: Node<'_, '_>) -> [f64; 4] {
     [left, y - size * 0.75, left + width, y + 2.0]
 }
 
-/// Everything is inside the drawing, values inside the field, texts outside it, and texts do not touch each other.
+/// Checks that everything is inside the drawing, values are inside the field, texts are outside it, and texts do not
+/// overlap.
 fn check(svg: &str) {
     let document = Document::parse(svg).unwrap_or_else(|error| panic!("{error}\n{svg}"));
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
@@ -113,7 +114,7 @@ fn dots_are_where_their_values_are() {
 fn an_unstable_point_interrupts_its_line() {
     let points = [1.0, 2.0, f64::NAN, 4.0, 5.0].iter().zip(1..).map(|(y, x)| Point::new(f64::from(x), *y)).collect();
     let svg = Chart { series: vec![Series::line("a", points)], ..chart(Scale::Linear, Scale::Linear, vec![]) }.svg();
-    // Two pieces, and the one beside the name.
+    // Two pieces of the line, and the sample in the legend.
     assert_eq!(svg.matches("stroke-width=\"2\"").count(), 3, "{svg}");
 }
 
