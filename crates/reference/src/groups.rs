@@ -1,10 +1,10 @@
-//! Groups as the specification tells of them (OpenFlow 1.3.5, 5.6.1 and 6.5).
+//! Groups as specified (OpenFlow 1.3.5, 5.6.1 and 6.5).
 use super::Way;
 use std::collections::{BTreeMap, BTreeSet};
 use weir_openflow::model::group::{Bucket, GroupMod};
 use weir_openflow::model::{GroupId, PortNo};
 
-/// The groups, and the ports without link.
+/// Groups, and ports whose link is down.
 #[derive(Debug, Clone)]
 pub(super) struct Groups {
     groups: BTreeMap<GroupId, GroupMod>,
@@ -12,10 +12,11 @@ pub(super) struct Groups {
     down: BTreeSet<PortNo>,
 }
 
-/// Which bucket each select group takes, in the order packets come to them: all ways there are, one after the other.
+/// Enumerates the bucket choices of select groups: the choices for one packet in order, and all combinations one
+/// after the other.
 #[derive(Debug, Default)]
 pub struct Choices {
-    /// What is chosen, of how many.
+    /// Choices of the current combination: bucket chosen, number of buckets.
     made: Vec<(usize, usize)>,
     next: usize,
 }
@@ -29,7 +30,7 @@ impl Choices {
         self.made[self.next - 1].0
     }
 
-    /// Goes on to the next way; whether there is one.
+    /// Advances to the next combination. Returns false if there is none.
     pub fn another(&mut self) -> bool {
         self.next = 0;
         while let Some((choice, of)) = self.made.last_mut() {
@@ -77,7 +78,7 @@ impl Groups {
 }
 
 impl Way<'_> {
-    /// Gives a copy of the packet to each bucket that is to have one.
+    /// Processes a copy of the packet in each bucket that the group selects.
     pub(super) fn group(&mut self, group: GroupId, frame: &[u8]) {
         let groups = self.groups;
         let live: Vec<&Bucket> = groups.live_buckets(group).collect();

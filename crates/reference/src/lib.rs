@@ -1,9 +1,10 @@
-//! An OpenFlow pipeline as plain as can be, for tests and fuzzing to compare the datapath with: a list of entries,
-//! fields compared one by one, frames edited by hand, groups followed as the specification tells.
+//! Reference implementation of an OpenFlow pipeline, as plain as possible, with which tests and fuzzing compare the
+//! datapath. It uses a list of entries, compares fields one by one, edits frames by hand and follows groups as
+//! specified.
 //!
-//! It knows the actions output to a port, group, push VLAN and set-field of the Ethernet addresses; apply, clear and
-//! write actions, write metadata and goto table; all groups. It knows no meters, timeouts or counters, and panics at
-//! what it does not know.
+//! Supported: output to a port, group, push VLAN and set-field of the Ethernet addresses; apply, clear and write
+//! actions, write metadata and goto table; all groups. Not supported: meters, timeouts and counters. The pipeline
+//! panics at anything else.
 #![allow(clippy::missing_panics_doc, reason = "panicking is how tests report")]
 mod groups;
 
@@ -14,18 +15,17 @@ use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, Match, MatchField, PortNo};
 use weir_packet::{Field, FlowKey, parse};
 
-/// A frame and the port that it is sent to.
+/// Output port and frame.
 pub type Sent = (PortNo, Vec<u8>);
 
-/// The entries, in no order, and the groups.
+/// Flow entries, in no order, and groups.
 #[derive(Debug, Clone)]
 pub struct Reference {
     entries: Vec<FlowMod>,
     groups: Groups,
 }
 
-/// What happens to one packet: where it came in, what was sent of it, in order, and how many of its copies were
-/// dropped.
+/// State of one packet's processing: input port, frames sent so far in order, and number of copies dropped.
 struct Way<'a> {
     groups: &'a Groups,
     choices: &'a mut Choices,
@@ -35,22 +35,22 @@ struct Way<'a> {
 }
 
 impl Reference {
-    /// Without entries and groups, with ports from 1 to `ports`, which have link.
+    /// Creates a pipeline without entries and groups, with ports 1 to `ports` whose links are up.
     pub fn new(ports: u32) -> Reference {
         Reference { entries: Vec::new(), groups: Groups::new(ports) }
     }
 
-    /// Changes groups as a datapath that took the change.
+    /// Applies a group-mod that a datapath accepted. Only adds or replaces the group.
     pub fn group_mod(&mut self, change: &GroupMod) {
         self.groups.change(change);
     }
 
-    /// States whether a port has link.
+    /// Sets the link state of a port.
     pub fn set_link(&mut self, port: PortNo, up: bool) {
         self.groups.set_link(port, up);
     }
 
-    /// Changes entries as a datapath that took the change.
+    /// Applies a flow-mod that a datapath accepted.
     pub fn flow_mod(&mut self, flow: &FlowMod) {
         let same = |e: &FlowMod| {
             e.table == flow.table && e.priority == flow.priority && key_of(&e.matching) == key_of(&flow.matching)
@@ -72,7 +72,8 @@ impl Reference {
         }
     }
 
-    /// The frames sent, in order, and how many were dropped, when select groups choose as they are told.
+    /// Processes a packet. Returns the frames sent, in order, and the number of copies dropped, with the buckets of
+    /// select groups chosen by `choices`.
     pub fn process(&self, in_port: u32, frame: &[u8], choices: &mut Choices) -> (Vec<Sent>, u64) {
         let mut way = Way { groups: &self.groups, choices, in_port, sent: Vec::new(), drops: 0 };
         let (mut frame, mut metadata, mut table, mut settled) = (frame.to_vec(), 0, 0, false);
@@ -85,7 +86,7 @@ impl Reference {
                 return (way.sent, way.drops + 1);
             };
             let mut next = None;
-            // In the order of execution, whatever the order written.
+            // Instructions run in the order of execution, not in the order written.
             for instruction in &entry.instructions {
                 if let Instruction::ApplyActions(actions) = instruction {
                     actions.iter().for_each(|action| settled |= way.act(action, &mut frame));
@@ -113,7 +114,8 @@ impl Reference {
         (way.sent, if settled { way.drops } else { way.drops + 1 })
     }
 
-    /// Whether some packet matches two entries of one priority: then either is right, and there is nothing to compare.
+    /// Returns true if a packet could match two entries of equal priority: either result is right then, so there is
+    /// nothing to compare.
     pub fn is_ambiguous(&self) -> bool {
         let bits = |m: &Match| m.key_and_mask().unwrap();
         self.entries.iter().enumerate().any(|(at, a)| {
@@ -128,7 +130,8 @@ impl Reference {
 }
 
 impl Way<'_> {
-    /// Of each type the last one counts: push, then set, then group, or else output. Whether the packet came to an end.
+    /// Runs an action set: the last action of each type, in the order push, set, then group or else output. Returns
+    /// true if the packet was sent, dropped or passed to a group.
     fn run_set(&mut self, set: &[Action], frame: &mut Vec<u8>) -> bool {
         let last = |wanted: fn(&Action) -> bool| set.iter().rev().find(|action| wanted(action));
         let order: [fn(&Action) -> bool; 3] = [
@@ -141,7 +144,7 @@ impl Way<'_> {
         actions.fold(false, |settled, action| settled | self.act(action, frame))
     }
 
-    /// Does one action; whether the packet, or a copy, came to an end by it.
+    /// Runs one action. Returns true if the packet, or a copy, was sent, dropped or passed to a group.
     fn act(&mut self, action: &Action, frame: &mut Vec<u8>) -> bool {
         match *action {
             Action::SetField { field, value } => {
@@ -171,12 +174,12 @@ fn matches(matching: &Match, key: &FlowKey) -> bool {
     })
 }
 
-/// The fields of a match, without their order.
+/// Returns the fields of a match, without their order.
 fn key_of(matching: &Match) -> (FlowKey, FlowKey) {
     matching.key_and_mask().unwrap()
 }
 
-/// Whether a match names at least what another does.
+/// Returns true if a match is at least as specific as another.
 fn is_within(narrow: &Match, wide: &Match) -> bool {
     wide.fields.iter().all(|entry| {
         let MatchField::Known { field, value, mask } = entry else { unreachable!("not generated") };
