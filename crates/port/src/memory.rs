@@ -265,6 +265,7 @@ impl Hub {
     /// Returns the first end of `name` at the first call, the second end at the second call, and the first end of a
     /// new pair at the third. An end whose peer was dropped in the meantime is discarded.
     ///
+    /// # Errors
     /// The process has no descriptor left, or too many names wait.
     pub fn open(&self, name: &str, capacity: usize) -> io::Result<MemoryPort> {
         let mut waiting = self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -114,8 +114,8 @@ pub trait Port: Send {
     /// Calls `change` with mutable access to the port's queues, if it has any.
     fn change_queues(&mut self, _change: &mut dyn FnMut(&mut Queues)) {}
 
-    /// Inserts queues in front of the inner port if only this handle can do so, as for a port shared by several
-    /// threads. Returns true if it did.
+    /// Inserts queues in front of the inner port, where callers cannot wrap it themselves because several threads share
+    /// it. Returns false if the port has no such inner port and the caller must wrap the port.
     fn begin_queues(&mut self) -> bool {
         false
     }
@@ -173,8 +173,8 @@ pub struct LinkState {
     pub speed: Option<Bps>,
 }
 
-/// Counters of a port. A forwarded frame is counted in packets and bytes (without frame check sequence; a super-frame
-/// as one frame). A dropped frame is counted under its reason.
+/// Counters of a port. A received or sent frame is counted in packets and bytes (without frame check sequence; a
+/// super-frame as one frame). A dropped frame is counted under its reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Counters {
     /// Frames received from the device or peer.
