@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | `remote` | address of the other end, or `flow`: sends to each packet's `tun_dst`, receives from any | required |
 //! | `local` | local address, for sending and receiving | any of the machine's |
-//! | `key` | network identifier (24 bits) or GRE key (32 bits), or `flow`: sends `tun_id`, receives any | 0; GRE: none |
+//! | `key` | network identifier (24 bits) or GRE key (32 bits), or `flow`: sends `tun_id`, takes any | 0; GRE: none |
 //! | `port` | UDP port, at both ends | 4789; GPE: 4790 |
 //! | `packet_type` | `legacy_l2`: Ethernet frames only; `ptap`: any packet | `legacy_l2`; GPE: `ptap` |
 //! | `df` | whether routers may not fragment sent datagrams | on |
