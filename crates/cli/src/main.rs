@@ -1,4 +1,5 @@
-//! The `weir` command. Each subcommand is a module of [`commands`]; a flag is defined once, in its `Args`.
+//! Entry point of the `weir` command. Each subcommand is a module of [`commands`]; each option is defined once, in
+//! its `Args`.
 #![allow(rustdoc::broken_intra_doc_links, reason = "flags say `[:PORT]` in their help, which clap prints as it stands")]
 mod commands;
 mod output;
@@ -10,8 +11,9 @@ use mimalloc::MiMalloc;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-/// Giving back what another thread asked for takes no lock here. With the C library a switch's engine, which drops messages that the control
-/// thread made, had to sleep now and then until that thread had left its part of the heap: 1 to 19 times a second under flow-mods.
+/// Allocator of the process. Freeing memory that another thread allocated takes no lock. With the C library's
+/// allocator, the engine dropped messages allocated by the control thread and had to sleep until that thread left its
+/// part of the heap: 1 to 19 times a second under flow-mods.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -30,7 +32,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Log lines go to standard error; `RUST_LOG` overrides `-v`.
+/// Writes log lines to standard error, at the level of `-v`; `RUST_LOG` overrides it.
 fn init_log(verbose: u8) {
     let default = ["warn", "info", "debug", "trace"][usize::from(verbose.min(3))];
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| default.into());

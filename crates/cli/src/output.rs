@@ -1,31 +1,30 @@
-//! Writes what a command found, to standard output or a file, so that no result is lost without an error.
+//! Writes a command's result to standard output or a file, and reports every result that cannot be written.
 use anyhow::Context as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Prints `text` and makes sure that it left the process. A reader that closed its end (`weir ... | head`) has what it wanted: no
-/// error.
+/// Prints `text` and flushes standard output. A reader that closed its end early (`weir ... | head`) is no error.
 ///
 /// # Errors
-/// Standard output takes no more, such as on a full disk.
+/// Standard output accepts no more bytes, for example on a full disk.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     print_to(std::io::stdout().lock(), text).context("cannot write the whole result to standard output")
 }
 
-/// Prints a line of a program that goes on, such as that it is ready. What cannot be written is told on standard error,
-/// and is no reason to stop.
+/// Prints a line of a program that goes on running, such as its ready line. If the line cannot be written, a warning
+/// with the line is logged and the program goes on.
 pub(crate) fn announce(line: &str) {
     if let Err(error) = print(&format!("{line}\n")) {
         tracing::warn!("{error:#}: {line}");
     }
 }
 
-/// Makes `path` a file that holds `text`. An older file stays whole until the new one is: the text is written beside it under
-/// another name, which then replaces it. A device, such as `/dev/stdout`, is written to directly.
+/// Writes `text` to the file `path`, replacing an older file in one step: the text is written to a temporary file in
+/// the same folder, which is then renamed to `path`. A device, such as `/dev/stdout`, is written to directly.
 ///
 /// # Errors
-/// The folder is missing, is not writable, or has no space left; the older file is as it was.
+/// The folder is missing, is not writable, or has no space left; the older file is unchanged.
 pub(crate) fn write_file(path: &Path, text: &str) -> io::Result<()> {
     let Some(mut beside) = Beside::create(path)? else {
         return OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes());
@@ -34,15 +33,16 @@ pub(crate) fn write_file(path: &Path, text: &str) -> io::Result<()> {
     beside.replace()
 }
 
-/// Whether [`write_file`] could write to `path` now: a long run that could not keep its result had better not begin.
+/// Checks that [`write_file`] could write to `path` now. Long runs call it first, so that no result is lost at the
+/// end.
 ///
 /// # Errors
-/// As of [`write_file`], but for space.
+/// The errors of [`write_file`], except for missing space.
 pub(crate) fn check_file(path: &Path) -> io::Result<()> {
     Beside::create(path).map(drop)
 }
 
-/// A new file in the folder of the one that it will replace; removed again if it does not.
+/// Temporary file in the folder of the file that it will replace. Dropping it removes it, unless it was renamed.
 struct Beside {
     file: File,
     name: PathBuf,
@@ -50,9 +50,9 @@ struct Beside {
 }
 
 impl Beside {
-    /// None for a path that is no regular file.
+    /// Creates the temporary file. Returns `None` if `path` exists and is not a regular file.
     fn create(path: &Path) -> io::Result<Option<Beside>> {
-        // What a symbolic link leads to is replaced, not the link.
+        // A symbolic link stays: the file that it points to is replaced.
         let target = if path.is_symlink() { path.canonicalize()? } else { path.to_owned() };
         let old = target.metadata().ok();
         if old.as_ref().is_some_and(std::fs::Metadata::is_dir) {
@@ -77,7 +77,7 @@ impl Beside {
 }
 
 impl Drop for Beside {
-    /// After a rename there is nothing left to remove.
+    /// After a rename, no file has this name and the removal fails silently.
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.name);
     }
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn only_a_reader_that_is_gone_is_no_error() {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        // Small enough to be held back until the flush.
+        // Without a newline: `LineWriter` buffers the text until the flush.
         let error = print_to(std::io::LineWriter::new(full), "without an end of line").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::StorageFull);
         let (reader, writer) = std::io::pipe().unwrap();

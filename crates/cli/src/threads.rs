@@ -1,60 +1,66 @@
-//! How a switch spreads over threads, as users say it; docs/guide/threads.md says what the settings do.
+//! Options for the threads of a switch; docs/guide/threads.md explains the settings.
 use serde::Deserialize;
 use weir_switch::threads::{Bursts, Class, Cpus, Deal, HandOver, Mode, Policy, ThreadsConfig};
 use weir_units::Span;
 
-/// What is not said is as [`ThreadsConfig::default`] has it.
+/// Thread settings from the command line or a file. Unset values default to [`ThreadsConfig::default`].
 #[derive(clap::Args, Deserialize, Default, Clone, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 #[command(next_help_heading = "Threads")]
 pub(crate) struct ThreadsArgs {
-    /// rtc: a thread does everything for its ports (run to completion); pipeline: one receives and transmits, workers do the rest
-    /// [default: rtc]
+    /// rtc: each thread does all the work for its ports (run to completion); pipeline: one thread receives and
+    /// transmits, workers process packets [default: rtc]
     #[arg(long, value_name = "MODE")]
     mode: Option<Mode>,
-    /// When a pipeline hands frames over to workers: auto (when that is more than one thread does) or always [default: auto]
+    /// Pass frames to a pipeline's workers: auto (only while this gives more throughput than one thread) or always
+    /// [default: auto]
     #[arg(long, value_name = "WHEN")]
     hand_over: Option<HandOver>,
-    /// Workers of a pipeline; in mode rtc threads that ports are dealt to, the engine's among them [default: 1]
+    /// Number of workers of a pipeline; in mode rtc the number of threads that serve ports, including the engine's
+    /// [default: 1]
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
-    /// Threads of ports in mode rtc, counted from 0, the engine's, as in 1=0,2=1; other ports go to the thread that has the fewest
+    /// In mode rtc: the thread of each port, counted from 0 (the engine's), as in 1=0,2=1; a port that is not named
+    /// gets the thread with the fewest ports
     #[arg(long, value_name = "PORT=THREAD,...")]
     deal: Option<Deal>,
-    /// Frames moved at once: read from ports, written to workers, read and written by them, read to be transmitted, written to
-    /// ports; or one number for all [default: 32]
+    /// Frames per burst at each stage: read from ports, written to workers, read by workers, written by workers, read
+    /// for transmission, written to ports; or one number for all [default: 32]
     #[arg(long, value_name = "A,B,C,D,E,F")]
     bursts: Option<Bursts>,
-    /// Turns of the receiving and transmitting loops that a burst waits to be full [default: 100]
+    /// Loop iterations of the receiving and transmitting thread after which an incomplete burst is passed on
+    /// [default: 100]
     #[arg(long, value_name = "N")]
     io_loop_count: Option<u32>,
-    /// Turns of a worker's loop that a burst waits to be full [default: 100]
+    /// Loop iterations of a worker after which an incomplete burst is passed on [default: 100]
     #[arg(long, value_name = "N")]
     worker_loop_count: Option<u32>,
-    /// Time that a burst waits to be full, in each of the three stages [default: 10us]
+    /// Longest time that an incomplete burst waits to fill, in each of the three stages [default: 10us]
     #[arg(long, value_name = "TIME")]
     flush_time: Option<Span>,
-    /// Frames that a ring between two threads holds, a power of two [default: 4096]
+    /// Capacity in frames of a ring between two threads, a power of two [default: 4096]
     #[arg(long, value_name = "N")]
     ring_size: Option<usize>,
-    /// What frames of a flow, which go to one worker, have in common: port, mac (both addresses and the VLAN tag) or 5-tuple
-    /// [default: 5-tuple]
+    /// Fields that identify a flow, all frames of which go to one worker: port, mac (both addresses and the VLAN tag)
+    /// or 5-tuple [default: 5-tuple]
     #[arg(long, value_name = "POLICY")]
     policy: Option<Policy>,
-    /// A class of traffic and its worker, counted from 0, as in udp,tp_dst=5060=>1; the first that fits counts, before the
-    /// policy. Repeatable
+    /// Worker (counted from 0) for a class of traffic, as in udp,tp_dst=5060=>1; the first class that matches a frame
+    /// applies, before the policy. Repeatable
     #[arg(long, value_name = "MATCH=>WORKER")]
     class: Vec<Class>,
-    /// Frame buffers that there are from the start, on huge pages where Linux has them; frames beyond get theirs from the heap [default: 4096]
+    /// Frame buffers allocated at the start, on huge pages where Linux has them; further frames use the heap
+    /// [default: 4096]
     #[arg(long, value_name = "N")]
     buffers: Option<usize>,
-    /// CPUs that the threads are bound to: the engine's, then the workers', as in 2,4-6 [default: the system decides]
+    /// CPUs that the threads are bound to: first the engine's, then the workers', as in 2,4-6 [default: the system
+    /// decides]
     #[arg(long, value_name = "LIST")]
     cpus: Option<Cpus>,
 }
 
 impl ThreadsArgs {
-    /// These settings, and the file's where nothing is said.
+    /// Returns these settings, with unset ones taken from `file`.
     pub(crate) fn over(self, file: ThreadsArgs) -> ThreadsArgs {
         ThreadsArgs {
             mode: self.mode.or(file.mode),

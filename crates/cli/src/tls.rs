@@ -1,28 +1,29 @@
-//! The options of TLS, which `weir switch` and `weir controller` share.
+//! TLS options shared by `weir switch` and `weir controller`.
 use anyhow::bail;
 use std::path::PathBuf;
 use weir_tls::Files;
 
-/// Named as Open vSwitch names them.
+/// TLS options, named as in Open vSwitch.
 #[derive(clap::Args, Default, Clone)]
 pub(crate) struct TlsArgs {
-    /// For ssl: and pssl:, a PEM file with the private key
+    /// For ssl: and pssl:, PEM file with the private key
     #[arg(short, long, value_name = "FILE")]
     pub(crate) private_key: Option<PathBuf>,
-    /// For ssl: and pssl:, a PEM file with the certificate that is shown to peers; those between it and its CA may follow
+    /// For ssl: and pssl:, PEM file with the certificate shown to peers; the intermediate certificates up to its CA
+    /// may follow
     #[arg(short, long, value_name = "FILE")]
     pub(crate) certificate: Option<PathBuf>,
-    /// For ssl: and pssl:, a PEM file with the certificates of the CAs that sign for peers: whoever shows no certificate of
-    /// theirs is refused. All three files are read again when they change
+    /// For ssl: and pssl:, PEM file with the certificates of the CAs that sign for peers: a peer without a
+    /// certificate signed by one of them is refused. All three files are read again when they change
     #[arg(short = 'C', long, value_name = "FILE")]
     pub(crate) ca_cert: Option<PathBuf>,
 }
 
 impl TlsArgs {
-    /// The files, all or none.
+    /// Returns the three files, or `None` if none is given.
     ///
     /// # Errors
-    /// Some are given and some are not.
+    /// Only some of the three files are given.
     pub(crate) fn files(&self) -> anyhow::Result<Option<Files>> {
         match (&self.private_key, &self.certificate, &self.ca_cert) {
             (Some(private_key), Some(certificate), Some(ca_cert)) => Ok(Some(Files {

@@ -1,5 +1,6 @@
-//! `weir cleanup`: removes what labs left behind, and switches features of interfaces on again that switches left off;
-//! exit status 0 if nothing of it is left, 1 if something could not be removed, 2 if a lab that runs was named.
+//! `weir cleanup`: removes what killed labs left behind and re-enables interface features that switches disabled.
+//! Exit status 0 if everything was removed, 1 if something could not be removed, 2 if a selected lab still runs and
+//! --force is missing.
 use crate::output;
 use serde_json::json;
 use std::process::ExitCode;
@@ -7,13 +8,13 @@ use weir_emulator::cleanup::{Leftover, leftovers};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Only what these processes left behind [default: all whose process is gone]
+    /// Clean up only after these processes [default: all processes that have ended]
     #[arg(value_name = "PID")]
     pids: Vec<u32>,
-    /// Also labs that run; needs --force
+    /// Include labs that still run; needs --force
     #[arg(long, conflicts_with = "pids")]
     all: bool,
-    /// End labs that run: they are told to clean up, and killed if they do not within ten seconds
+    /// End labs that still run: first with a request to clean up, after ten seconds with a kill
     #[arg(long)]
     force: bool,
     /// Print what was removed as one JSON document
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         "found labs that run (process {}), expected --force to end them",
         alive.join(", ")
     );
-    // Printed at the end: what cannot be printed keeps nothing from being removed.
+    // Printed at the end, so that a failure to print does not prevent any removal.
     let (mut text, mut problems) = (String::new(), Vec::new());
     for left in &meant {
         problems.extend(left.remove());

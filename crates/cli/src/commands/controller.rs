@@ -1,4 +1,4 @@
-//! `weir controller`: prints switches coming and going until a signal, then a summary.
+//! `weir controller`: runs a controller until a signal, prints switches that connect and disconnect, then a summary.
 use crate::tls::TlsArgs;
 use anyhow::Context;
 use clap::ValueEnum;
@@ -16,45 +16,48 @@ use weir_units::Span;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Where switches connect: tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH; may be repeated. Only ssl: is encrypted
+    /// Address to listen on for switches: tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH; may be repeated. Only ssl: is
+    /// encrypted
     #[arg(long, value_name = "ADDRESS", default_value = "tcp:127.0.0.1:6653")]
     listen: Vec<Listen>,
     #[command(flatten)]
     tls: TlsArgs,
-    /// Silence of a switch after which it is asked for an echo; as much again without an answer ends the connection; 0s: never
+    /// Time without a message from a switch before the controller sends an echo request; after the same time without
+    /// an answer the connection ends; 0s: never
     #[arg(long, value_name = "TIME", default_value = "5s")]
     echo_interval: Span,
-    /// What to be among the controllers of a switch (OpenFlow 1.3): equal asks nothing; master makes a former master a slave; a
-    /// slave waits. SIGUSR1 makes the controller master, SIGUSR2 slave
+    /// Role requested from the switch (OpenFlow 1.3): equal requests none; master makes the previous master a slave;
+    /// slave stays passive until promoted. SIGUSR1 makes the controller master, SIGUSR2 slave
     #[arg(long, value_enum, default_value_t = RoleName::Equal)]
     role: RoleName,
-    /// Generation in which to ask for the role; without it, one further than the newest that the switch has seen
+    /// Generation id of the role request; without it, one more than the newest that the switch has seen
     #[arg(long, value_name = "N")]
     generation_id: Option<u64>,
-    /// What the controller does
+    /// Application that the controller runs
     #[arg(long, value_enum, default_value_t = AppName::Learning)]
     app: AppName,
-    /// Puts a port into a VLAN, untagged: only ports of one VLAN reach each other, over trunks (all other ports) with a tag;
-    /// DPID is hexadecimal, as in 1:2=100; may be repeated
+    /// Make a port an untagged access port of a VLAN: it reaches only ports of the same VLAN; all other ports are
+    /// trunks and carry tags. DPID is hexadecimal, as in 1:2=100; may be repeated
     #[arg(long, value_name = "DPID:PORT=VLAN", value_parser = parse_access)]
     access: Vec<Access>,
-    /// Time without a packet after which a flow entry goes; 0s for never
+    /// Idle timeout of flow entries: an entry without packets for this time is removed; 0s for never
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_idle_timeout)]
     idle_timeout: Span,
-    /// Most stations known per switch and VLAN
+    /// Maximum number of stations remembered per switch and VLAN
     #[arg(long, value_name = "N", default_value_t = LearningConfig::default().max_addresses)]
     max_addresses: usize,
-    /// OpenFlow versions spoken: 1.5, 1.4, 1.3, 1.0
+    /// OpenFlow versions offered: 1.5, 1.4, 1.3, 1.0
     #[arg(long, value_name = "VERSIONS", value_delimiter = ',', default_value = "1.3,1.0")]
     versions: Vec<Version>,
-    /// Print one JSON object per line: where it listens, switches coming and going, and last the summary
+    /// Print one JSON object per line: the listening addresses, each switch that connects or disconnects, and last
+    /// the summary
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum AppName {
-    /// Learning switch
+    /// Learning switch: learns addresses per VLAN, adds entries
     Learning,
 }
 
@@ -65,7 +68,7 @@ enum RoleName {
     Slave,
 }
 
-/// An access port and its VLAN.
+/// An access port (datapath id and port number) and its VLAN.
 type Access = ((u64, PortNo), u16);
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -114,7 +117,7 @@ fn mastership(args: &Args) -> anyhow::Result<Mastership> {
     })
 }
 
-/// Becomes master at SIGUSR1 and slave at SIGUSR2; returns at SIGINT, SIGTERM or SIGHUP.
+/// Requests the role master at SIGUSR1 and slave at SIGUSR2; returns at SIGINT, SIGTERM or SIGHUP.
 async fn obey_signals(controller: &Controller) -> anyhow::Result<()> {
     let mut promote = signal(SignalKind::user_defined1())?;
     let mut demote = signal(SignalKind::user_defined2())?;

@@ -1,4 +1,4 @@
-//! `weir ctl`: asks a running switch through its control socket.
+//! `weir ctl`: sends a request to a running switch through its control socket and prints the answer.
 mod perf;
 mod profile;
 mod queues;
@@ -16,13 +16,13 @@ use weir_switch::{ChannelSnapshot, ChannelState, PortSnapshot, Snapshot, WorkerS
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The switch's name or its control socket's path [default: the only switch that runs]
+    /// Name of the switch or path of its control socket [default: the only running switch]
     #[arg(long, visible_alias = "switch", value_name = "NAME|PATH", global = true)]
     socket: Option<String>,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long, global = true)]
     json: bool,
-    /// Ask one of its virtual switches instead of the switch itself
+    /// Address one of the switch's virtual switches instead of the switch itself
     #[arg(long = "vs", value_name = "NAME", global = true)]
     of: Option<String>,
     #[command(subcommand)]
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Ports, tables, control channels, drops
+    /// Show ports, tables, control channels and drops
     Show,
     /// Open and add a port
     AddPort {
@@ -41,7 +41,7 @@ enum Command {
     },
     /// Remove and close a port
     DelPort {
-        /// Its number or name
+        /// The port's number or name
         #[arg(value_name = "N|NAME")]
         port: String,
     },
@@ -53,11 +53,12 @@ enum Command {
         /// The queue's number; 0 is the default queue
         #[arg(value_name = "QUEUE")]
         queue: u32,
-        /// What it is to get: min=RATE, max=RATE, buffer=SIZE, priority=0..7; what is not said is as in a new queue
+        /// Settings of the queue: min=RATE, max=RATE, buffer=SIZE, priority=0..7; omitted ones get the defaults of a
+        /// new queue
         #[arg(value_name = "SETTING")]
         settings: Vec<String>,
     },
-    /// Remove a queue of a port; what waits in it goes to the default queue
+    /// Remove a queue of a port; frames waiting in it move to the default queue
     DelQueue {
         /// The port's number or name
         #[arg(value_name = "PORT")]
@@ -66,111 +67,112 @@ enum Command {
         #[arg(value_name = "QUEUE")]
         queue: u32,
     },
-    /// Queues of ports with their counters
+    /// Show the ports' queues with their counters
     DumpQueues,
-    /// Flow entries with their counters
+    /// Show flow entries with their counters
     DumpFlows {
-        /// Which, such as table=0,ip,nw_dst=10.0.0.0/8
+        /// Entries to show, such as table=0,ip,nw_dst=10.0.0.0/8
         #[arg(default_value = "", hide_default_value = true)]
         filter: String,
     },
     /// Add a flow entry
     AddFlow {
-        /// Such as priority=10,in_port=1,actions=output:2
+        /// The flow entry, such as priority=10,in_port=1,actions=output:2
         flow: String,
     },
     /// Change the actions of flow entries
     ModFlows {
-        /// Which, and their new actions
+        /// A match that selects the entries, and the new actions
         flow: String,
-        /// Only the entry with just this match and priority
+        /// Change only the entry with exactly this match and priority
         #[arg(long)]
         strict: bool,
     },
     /// Delete flow entries
     DelFlows {
-        /// Which; all if nothing is said
+        /// Entries to delete; all if omitted
         #[arg(default_value = "", hide_default_value = true)]
         flow: String,
-        /// Only the entry with just this match and priority
+        /// Delete only the entry with exactly this match and priority
         #[arg(long)]
         strict: bool,
     },
     /// Add a group
     AddGroup {
-        /// Such as group_id=1,type=select,bucket=weight:2,output:1,bucket=output:2
+        /// The group, such as group_id=1,type=select,bucket=weight:2,output:1,bucket=output:2
         group: String,
     },
     /// Replace a group's type and buckets
     ModGroup {
-        /// The whole group
+        /// The complete new group
         group: String,
     },
-    /// Delete groups, and the flow entries that send to them
+    /// Delete groups, and the flow entries that send packets to them
     DelGroups {
-        /// Which, as group_id=1; all if nothing is said
+        /// Group to delete, as group_id=1; all if omitted
         #[arg(default_value = "", hide_default_value = true)]
         group: String,
     },
-    /// Groups with their buckets
+    /// Show groups with their buckets
     DumpGroups,
-    /// Groups with their counters
+    /// Show groups with their counters
     DumpGroupStats {
-        /// A group's number; all if left out
+        /// The group's number; all if omitted
         group: Option<u32>,
     },
     /// Add a meter
     AddMeter {
-        /// Such as meter=1,kbps,burst,bands=type=drop,rate=1000,burst_size=100
+        /// The meter, such as meter=1,kbps,burst,bands=type=drop,rate=1000,burst_size=100
         meter: String,
     },
     /// Change a meter's bands
     ModMeter {
-        /// Which, and its new bands
+        /// The meter's number and its new bands
         meter: String,
     },
     /// Delete meters, and the flow entries that use them
     DelMeters {
-        /// Which, as meter=1; all if nothing is said
+        /// Meter to delete, as meter=1; all if omitted
         #[arg(default_value = "", hide_default_value = true)]
         meter: String,
     },
-    /// Meters as they were set
+    /// Show meters with their settings
     DumpMeters {
-        /// Which, as meter=1; all if nothing is said
+        /// Meter to show, as meter=1; all if omitted
         #[arg(default_value = "", hide_default_value = true)]
         meter: String,
     },
-    /// What meters counted
+    /// Show meters with their counters
     MeterStats {
-        /// Which, as meter=1; all if nothing is said
+        /// Meter to show, as meter=1; all if omitted
         #[arg(default_value = "", hide_default_value = true)]
         meter: String,
     },
-    /// Ports that are there, with their counters
+    /// Show the present ports with their counters
     DumpPorts,
-    /// What was dropped where, and what the control channels carried
+    /// Show drops by reason and the traffic of the control channels
     Counters,
-    /// What would happen to a packet, and how long each step takes
+    /// Show how the switch would process a packet, and how long each step takes
     Trace {
-        /// The port it comes in on, by number or name
+        /// The ingress port, by number or name
         in_port: String,
         /// The frame in hexadecimal, or a description such as tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_dst=80
         packet: String,
     },
-    /// Where the time of the switch's threads goes: cycles by stage, bursts, table shapes, drops
+    /// Show how the switch's threads spend their time: cycles by stage, bursts, table shapes, drops
     Perf {
-        /// How long to watch, 20 seconds at most
+        /// Seconds to measure, 20 at most
         #[arg(long, value_name = "N", default_value_t = 1.0)]
         seconds: f64,
     },
-    /// How well the switch keeps its profile's times, what waits, and what its tables' levels hold
+    /// Show how exactly the switch keeps its profile's times, what waits, and what its tables' levels hold
     Profile {
-        /// Write what controllers' commands took to this file, as CSV; only those since that was last asked for
+        /// Write the durations of controllers' commands to this file, as CSV; only commands since the previous
+        /// request
         #[arg(long, value_name = "FILE")]
         commands: Option<PathBuf>,
     },
-    /// Virtual switches: add, resize, remove, show
+    /// Add, resize, remove and show virtual switches
     #[command(subcommand)]
     Vs(virtuals::Command),
     /// Stop the switch
@@ -224,7 +226,7 @@ impl Command {
         })
     }
 
-    /// The answer for programs.
+    /// Converts the answer to the JSON document that is printed with `--json`.
     fn json(&self, answer: Value) -> anyhow::Result<Value> {
         Ok(match self {
             Command::DumpPorts => serde_json::json!(present(&read::<Snapshot>(answer)?)),
@@ -235,7 +237,7 @@ impl Command {
         })
     }
 
-    /// The answer for people.
+    /// Converts the answer to text for a terminal.
     fn text(&self, mut answer: Value) -> anyhow::Result<String> {
         Ok(match self {
             Command::Show => show(&read(answer)?),
@@ -283,7 +285,7 @@ fn read<T: DeserializeOwned>(answer: Value) -> anyhow::Result<T> {
     Ok(serde_json::from_value(answer)?)
 }
 
-/// Ports whose devices are there.
+/// Returns the ports whose devices are present.
 fn present(snapshot: &Snapshot) -> Vec<&PortSnapshot> {
     snapshot.ports.iter().filter(|port| port.present).collect()
 }
@@ -326,7 +328,7 @@ fn show(switch: &Snapshot) -> String {
     text + &drops(switch)
 }
 
-/// A pipeline's workers: what they did, and what waits at them at this moment.
+/// Table of a pipeline's workers: frames forwarded, and frames that wait at each worker now.
 fn workers(workers: &[WorkerSnapshot]) -> String {
     let header = ["worker", "frames", "per burst", "waiting", "to transmit", "ring full", "transmit ring full"];
     let mut rows = table(&header, &[0, 1, 2, 3, 4, 5, 6]);
@@ -445,7 +447,7 @@ fn flows(found: &Flows) -> String {
     text
 }
 
-/// A table without lines, numbers to the right.
+/// Returns a table without lines; the columns listed in `numbers` are right-aligned.
 fn table(header: &[&str], numbers: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);

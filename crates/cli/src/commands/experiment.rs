@@ -1,5 +1,5 @@
-//! `weir experiment`: measures again what the literature measured; exit status 0 if the figures show what they are to show, 1 if not,
-//! 130 when stopped.
+//! `weir experiment`: repeats measurements from the literature. Exit status 0 if the figures show what they are
+//! expected to show, 1 if not, 130 if stopped.
 use super::run::{NOT_AS_EXPECTED, STOPPED, Signals};
 use crate::output;
 use anyhow::Context;
@@ -11,38 +11,38 @@ use weir_profiler::Target;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The experiment; `list`, or nothing, lists them
+    /// Name of the experiment; `list`, or no name, prints the list
     #[arg(value_name = "ID", default_value = "list", hide_default_value = true)]
     id: String,
-    /// At the published size instead of one that takes seconds
+    /// Run at the published size instead of a size that takes seconds
     #[arg(long)]
     full: bool,
-    /// Also measures live switches, where an experiment can (as root where it is by network interfaces)
+    /// Measure live switches, too, in experiments that can (as root for those that use network interfaces)
     #[arg(long)]
     live: bool,
-    /// What the order of random things comes from
+    /// Seed of the random numbers
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    /// Measure this switch, whose entries are deleted, instead of those in virtual time: tcp:HOST:PORT, unix:PATH or ptcp:PORT. For model-validation-control and
-    /// model-validation-data; needs root for its interfaces
+    /// Measure this switch instead of simulated ones; its flow entries are deleted: tcp:HOST:PORT, unix:PATH or
+    /// ptcp:PORT. For model-validation-control and model-validation-data; needs root for its interfaces
     #[arg(long, value_name = "SWITCH", requires = "data")]
     switch: Option<Target>,
-    /// Network interfaces that lead to its ports, as of `weir profile`
+    /// Network interfaces connected to the switch's ports, as for `weir profile`
     #[arg(long, value_name = "INTERFACE", value_delimiter = ',', requires = "switch")]
     data: Vec<String>,
-    /// Its profile [default: it is measured first, as by `weir profile --quick`]
+    /// The switch's profile [default: measured first, as by `weir profile --quick`]
     #[arg(long, value_name = "FILE", requires = "switch")]
     profile: Option<PathBuf>,
-    /// Send the packets of this capture, with whole frames, instead of the built-in one. For model-validation-data
+    /// Send the packets of this capture, with complete frames, instead of the built-in one. For model-validation-data
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Also write the report as JSON to a file
+    /// Write the report as JSON to this file, too
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Also write the report as a page with charts, report.html, and each chart as SVG, to a directory
+    /// Write the report as a page with charts, report.html, and each chart as SVG, to this directory, too
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let experiment = find(&args.id)?;
     let signals = Signals::watch()?;
-    // Before minutes of measuring, not after.
+    // Checked before minutes of measuring, so that no result is lost.
     if let Some(path) = &args.record {
         output::check_file(path).with_context(|| format!("--record: create {}", path.display()))?;
     }
@@ -89,7 +89,7 @@ fn options(args: &Args, signals: &Signals) -> Options {
     }
 }
 
-/// The report as a page, and its charts one by one.
+/// Writes the report as an HTML page, and each of its charts as an SVG file.
 fn write_plots(report: &Report, folder: &Path) -> anyhow::Result<()> {
     let write = |name: String, text: String| {
         let path = folder.join(name);

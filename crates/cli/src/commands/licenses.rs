@@ -1,4 +1,4 @@
-//! `weir licenses`: the licence of weir and those of the crates that are linked into it, which travel with the program.
+//! `weir licenses`: prints the licence of weir and those of the linked crates, which must accompany the program.
 use std::process::ExitCode;
 
 const OWN: &str = include_str!("../../../../LICENSE");

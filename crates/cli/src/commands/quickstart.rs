@@ -1,9 +1,9 @@
-//! `weir quickstart`: the example network that is part of the command.
+//! `weir quickstart`: runs the example network that is built into the command.
 use super::run::{LabArgs, run_scenario};
 use std::process::ExitCode;
 use weir_scenario::Scenario;
 
-/// The same file that the documentation shows.
+/// Text of the example scenario, the file that the documentation shows.
 const EXAMPLE: &str = include_str!("../../../../examples/quickstart.toml");
 
 #[derive(clap::Args)]

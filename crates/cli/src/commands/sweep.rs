@@ -1,4 +1,5 @@
-//! Sweeps, for every verb that answers a scenario without running it: the file with some of its values replaced.
+//! Sweeps: creates one scenario for each combination of swept values. Used by all verbs that answer a scenario
+//! without running it.
 use anyhow::{Context, anyhow, ensure};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -8,10 +9,10 @@ use std::str::FromStr;
 use toml::Value;
 use weir_scenario::Scenario;
 
-/// Most points of a sweep.
+/// Maximum number of points in a sweep.
 const MAX_POINTS: usize = 100_000;
 
-/// A key of the file and the values it gets.
+/// A key of the scenario file and the values that replace its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sweep {
     key: String,
@@ -25,7 +26,7 @@ enum Step {
     Index(usize),
 }
 
-/// What was replaced, and by what.
+/// Replaced keys with their new values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Point(pub(crate) BTreeMap<String, Value>);
@@ -46,13 +47,13 @@ impl fmt::Display for Point {
     }
 }
 
-/// A value as people write it: texts without quotes.
+/// Formats a value for output: strings without quotes.
 pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 impl Sweep {
-    /// The key that gets the values.
+    /// Returns the swept key.
     pub(crate) fn key(&self) -> &str {
         &self.key
     }
@@ -98,13 +99,13 @@ fn steps(key: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// A value as in the file; what is none there is a text.
+/// Parses a TOML value. Text that is no TOML value becomes a string.
 fn value_of(text: &str) -> Value {
     let parsed = toml::from_str::<toml::Table>(&format!("value = {text}")).ok();
     parsed.and_then(|mut table| table.remove("value")).unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// `FROM..TO:STEP`, ends included, all of one unit.
+/// Parses `FROM..TO:STEP`, ends included. All three numbers must have the same unit.
 fn range(from: &str, rest: &str) -> Option<Vec<Value>> {
     let (to, step) = rest.split_once(':')?;
     let ((from, unit), (to, unit_to), (step, unit_step)) = (number(from)?, number(to)?, number(step)?);
@@ -117,7 +118,7 @@ fn range(from: &str, rest: &str) -> Option<Vec<Value>> {
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked, and not below 1")]
     let values = (0..count as u64).map(|n| {
-        // Without the last digits, which sums of fractions leave.
+        // Rounded, because sums of fractions leave an error in the last digits.
         let value = ((from + step * n as f64) * 1e9).round() / 1e9;
         value_of(&format!("{value}{unit}"))
     });
@@ -131,7 +132,7 @@ fn number(text: &str) -> Option<(f64, &str)> {
     number.is_finite().then_some((number, &text[end..]))
 }
 
-/// The scenarios of all combinations of the sweeps' values; the file's own without sweeps.
+/// Returns the scenarios for all combinations of the sweeps' values, or the file's own scenario without sweeps.
 pub(crate) fn points(file: &Path, sweeps: &[Sweep]) -> anyhow::Result<Vec<(Point, Scenario)>> {
     let scenario = Scenario::read(file)?;
     if sweeps.is_empty() {
@@ -156,7 +157,7 @@ pub(crate) fn points(file: &Path, sweeps: &[Sweep]) -> anyhow::Result<Vec<(Point
     }
     let read = |(point, document): (Point, toml::Table)| {
         let text = toml::to_string(&document)?;
-        // Lines would be those of another text: the values name the place.
+        // The error omits line numbers, which would refer to the rewritten text; the swept values identify the place.
         let scenario = Scenario::parse(&text, &file.display().to_string())
             .map_err(|error| anyhow!("--sweep: with {point}: {}", error.problem()))?;
         Ok((point, scenario))
@@ -174,7 +175,7 @@ fn replace(document: &mut toml::Table, sweep: &Sweep, value: Value) -> anyhow::R
     replaced
 }
 
-/// Sets what the steps lead to.
+/// Sets the value at the path `steps` below `at`.
 fn set(at: &mut Value, steps: &[Step], value: &Value) -> Result<(), String> {
     let Some((step, rest)) = steps.split_first() else {
         *at = value.clone();
@@ -196,7 +197,7 @@ fn set(at: &mut Value, steps: &[Step], value: &Value) -> Result<(), String> {
             set(item, rest, value)
         }
         (Step::Key(name), Value::Array(items)) => {
-            // A list without a number: every item that says it, or every item if none does.
+            // A list without an index: sets every item that has the key, or every item if none has it.
             let says = |item: &Value| item.get(name).is_some();
             let all = !items.iter().any(says);
             items.iter_mut().filter(|item| all || says(item)).try_for_each(|item| set(item, steps, value))

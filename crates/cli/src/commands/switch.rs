@@ -1,4 +1,4 @@
-//! `weir switch`: the daemon.
+//! `weir switch`: runs the switch daemon.
 use crate::threads::ThreadsArgs;
 use crate::tls::TlsArgs;
 use anyhow::{Context, anyhow, bail};
@@ -21,103 +21,109 @@ use weir_switch::{
 };
 use weir_units::Span;
 
-/// Name of a switch that is not given one; a second one is `weir-2`.
+/// Name of a switch without a configured name; the second one on the machine is `weir-2`.
 const NAME: &str = "weir";
-/// Switches without a name on one machine at most.
+/// Maximum number of switches without a configured name on one machine.
 const MAX_UNNAMED: u32 = 1000;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Read settings from a TOML file: the long options' names and values, repeatable ones as lists. Options given here
-    /// win; ports, controllers and listeners given here replace the file's
+    /// Read settings from a TOML file: the long options' names and values, repeatable ones as lists. Options on the
+    /// command line override the file; ports, controllers and listeners on the command line replace the file's
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// What can be said on the command line and in a file.
+/// Settings that are accepted on the command line and in the file given by `--config`.
 #[derive(clap::Args, Deserialize, Default)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 struct Settings {
-    /// Name, also that of the control socket [default: weir, or the first of weir-2, weir-3, ... that is free]
+    /// Name of the switch and of its control socket [default: weir, or the first of weir-2, weir-3, ... that is free]
     #[arg(long)]
     name: Option<String>,
     /// Datapath id in hexadecimal [default: the Ethernet address of the first port]
     #[arg(long, value_name = "HEX")]
     dpid: Option<DatapathId>,
-    /// A port: N=KIND:NAME[,option=value...], without N= the lowest free number, LOCAL= for the host's own port; kinds are
-    /// af_xdp, af_packet, tap, vxlan, vxlan-gpe, gre, pcap, null, memory. Repeatable
+    /// A port: N=KIND:NAME[,option=value...], without N= the lowest free number, LOCAL= for the host's own port;
+    /// kinds are af_xdp, af_packet, tap, vxlan, vxlan-gpe, gre, pcap, null, memory. Repeatable
     #[arg(long, value_name = "N=KIND:NAME")]
     port: Vec<PortArgument>,
-    /// A flow entry that it starts with, as for ovs-ofctl add-flow: in_port=1,actions=output:2. Repeatable
+    /// A flow entry present from the start, in the syntax of ovs-ofctl add-flow: in_port=1,actions=output:2.
+    /// Repeatable
     #[arg(long, value_name = "FLOW")]
     entry: Vec<String>,
-    /// A controller to connect to: tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH; ,aux=N behind it opens N auxiliary connections
-    /// for packet-ins, ,peer-name=NAME accepts only a certificate for that name. Repeatable
+    /// A controller to connect to: tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH; a suffix ,aux=N opens N auxiliary
+    /// connections for packet-ins, ,peer-name=NAME accepts only a certificate for that name. Repeatable
     #[arg(long, value_name = "tcp:IP:PORT")]
     controller: Vec<ControllerSpec>,
-    /// Where controllers and tools such as ovs-ofctl may connect: ptcp:[PORT][:IP] (127.0.0.1 if no IP is given),
-    /// pssl:[PORT][:IP] (any address if none is given) or punix:PATH. Repeatable
+    /// Address on which controllers and tools such as ovs-ofctl may connect: ptcp:[PORT][:IP] (127.0.0.1 if no IP is
+    /// given), pssl:[PORT][:IP] (any address if none is given) or punix:PATH. Repeatable
     #[arg(long, value_name = "ptcp:PORT")]
     listen: Vec<ListenTarget>,
     #[command(flatten)]
     #[serde(skip)]
     tls: TlsArgs,
-    // The same from a file: what is flattened there would not be checked for unknown keys.
+    // TLS settings of the file. They are repeated here because serde does not check flattened fields for unknown
+    // keys.
     #[arg(skip)]
     private_key: Option<PathBuf>,
     #[arg(skip)]
     certificate: Option<PathBuf>,
     #[arg(skip)]
     ca_cert: Option<PathBuf>,
-    /// Silence of a controller after which it is asked for an echo; as much again without an answer ends the connection;
-    /// 0s: never [default: 5s]
+    /// Time without a message from a controller before the switch sends an echo request; after the same time without
+    /// an answer the connection ends; 0s: never [default: 5s]
     #[arg(long, value_name = "TIME")]
     echo_interval: Option<Span>,
-    /// Without a controller: keep to the tables, or forward as a learning bridge [default: secure]
+    /// Behaviour without a controller: secure (use the tables only) or standalone (forward as a learning bridge)
+    /// [default: secure]
     #[arg(long, value_enum)]
     fail_mode: Option<Mode>,
-    /// OpenFlow versions spoken, separated by commas [default: 1.5,1.4,1.3,1.0; to --controller 1.4,1.3,1.0]
+    /// OpenFlow versions offered, separated by commas [default: 1.5,1.4,1.3,1.0; to --controller 1.4,1.3,1.0]
     #[arg(long, value_name = "VERSIONS", value_delimiter = ',')]
     versions: Vec<Version>,
     /// Number of flow tables, 1 to 254 [default: 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=254))]
     tables: Option<u8>,
-    /// Flow entries in each table at most [default: 1000000]
+    /// Maximum number of flow entries in each table [default: 1000000]
     #[arg(long, value_name = "N")]
     max_entries: Option<u32>,
-    /// Packet-ins per second for each controller at most; those beyond are dropped and counted [default: no limit]
+    /// Maximum packet-ins per second for each controller; further ones are dropped and counted [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     packet_in_rate: Option<u32>,
-    /// Packet-ins at once for each controller at most, after a time without [default: a second's at the rate]
+    /// Maximum packet-ins in one burst for each controller, after a pause [default: the packet-ins of one second at
+    /// the rate]
     #[arg(long, value_name = "N")]
     packet_in_burst: Option<u32>,
-    /// How entries are found: as suits each table, or one after the other, which is the slow reference [default: adaptive]
+    /// How flow entries are looked up: adaptive (by a method that suits each table) or linear (entry by entry, the
+    /// slow reference) [default: adaptive]
     #[arg(long, value_enum)]
     lookup: Option<LookupMode>,
-    /// Whether what lookups in several tables came to is kept for the next packets of a flow: while it pays, never, always [default: auto]
+    /// Cache results of lookups in several tables for later packets of a flow: auto (while it pays), off, on
+    /// [default: auto]
     #[arg(long, value_enum)]
     verdict_cache: Option<CacheMode>,
-    /// Where to listen for `weir ctl` [default: NAME.sock in $XDG_RUNTIME_DIR/weir, /run/weir or /tmp/weir-UID]
+    /// Path of the socket for `weir ctl` [default: NAME.sock in $XDG_RUNTIME_DIR/weir, /run/weir or /tmp/weir-UID]
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
-    /// Cut the switch into virtual ones as a TOML file says: a section `[fabric]` and items `[[virtual]]`, with the keys of a
-    /// scenario's `[switch.fabric]` and `[[switch.virtual]]`; more can be added with `weir ctl vs add`
+    /// Divide the switch into virtual switches by a TOML file: a section `[fabric]` and items `[[virtual]]`, with the
+    /// keys of a scenario's `[switch.fabric]` and `[[switch.virtual]]`; `weir ctl vs add` can add more
     #[arg(long, value_name = "FILE")]
     r#virtual: Option<PathBuf>,
-    /// Take the time of a device, as a profile says: the name of one that comes with weir (`weir profile list`), or a file. One thread only, no virtual
-    /// switches [default: the time it takes]
+    /// Delay messages and packets like a measured device: the name of a profile that comes with weir (`weir profile
+    /// list`), or a profile file. One thread only, no virtual switches [default: no added delay]
     #[arg(long, value_name = "NAME|FILE")]
     profile: Option<String>,
-    /// User to become once the ports are open; the capabilities to add ports later are kept
+    /// User to switch to after the ports are open; the capabilities for adding ports later are kept
     #[arg(long)]
     user: Option<String>,
-    /// How long to poll without finding anything before sleeping: `auto` (as long as it pays, up to 2ms), a time, or 0; more
-    /// costs CPU time, less costs latency [default: auto]
+    /// How long to poll without finding work before sleeping: `auto` (as long as it pays, up to 2ms), a time, or 0; a
+    /// longer time costs CPU time, a shorter one costs latency [default: auto]
     #[arg(long, value_name = "auto|TIME|0")]
     spin: Option<Spin>,
-    /// In a file: the section `[threads]`.
+    /// Section `[threads]` of a file; on the command line its options are not grouped.
     #[command(flatten)]
     threads: ThreadsArgs,
 }
@@ -144,7 +150,7 @@ enum CacheMode {
     On,
 }
 
-/// A datapath's number as people write it: hexadecimal, with or without `0x`.
+/// A datapath id as users write it: hexadecimal, with or without `0x`.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "String")]
 struct DatapathId(u64);
@@ -178,7 +184,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(settings: Settings) -> anyhow::Result<ExitCode> {
-    // Before anything that a signal would have to undo.
+    // Installed first, so that a signal during the following steps is not lost.
     let mut signals = Signals::new()?;
     let user = settings.user.as_deref().map(User::find).transpose().map_err(said)?;
     let ports = open_ports(&settings.port)?;
@@ -203,12 +209,12 @@ async fn serve(settings: Settings) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// An error whose message says it all: its causes are in it already.
+/// Converts an error whose message already contains its causes.
 fn said(error: impl std::fmt::Display) -> anyhow::Error {
     anyhow!("{error}")
 }
 
-/// One line for people and for programs that wait for it.
+/// Prints the ready line, which users read and programs wait for.
 fn say_ready(switch: &SwitchHandle, dpid: u64, controllers: &[ControllerSpec], socket: &Path) -> anyhow::Result<()> {
     let snapshot = switch.snapshot()?;
     let ports = snapshot.ports.iter().map(|port| format!("{}={}", port.number, port.spec));
@@ -229,7 +235,7 @@ fn list(items: impl Iterator<Item = String>) -> String {
 }
 
 fn open_ports(ports: &[PortArgument]) -> anyhow::Result<Vec<PortConfig>> {
-    // Those with numbers first, so that the others get what they leave free.
+    // Ports with numbers are opened first; the others get the numbers that are left.
     let mut ports = ports.to_vec();
     ports.sort_by_key(|port| port.number.is_none());
     ports.into_iter().map(|port| PortConfig::open(port).map_err(said)).collect()
@@ -245,7 +251,7 @@ impl Settings {
         })
     }
 
-    /// These settings, and the file's where nothing is said.
+    /// Returns these settings, with unset ones taken from `file`.
     fn over(self, file: Settings) -> Settings {
         fn list<T>(here: Vec<T>, file: Vec<T>) -> Vec<T> {
             if here.is_empty() { file } else { here }
@@ -304,7 +310,7 @@ impl Settings {
         }
     }
 
-    /// The name, and the socket that goes with it.
+    /// Returns the switch's name and its bound control socket.
     fn control_socket(&self) -> Result<(String, SocketFile), SwitchError> {
         if let Some(path) = &self.control_socket {
             return Ok((self.name.clone().unwrap_or_else(|| NAME.to_owned()), SocketFile::bind(path)?));
@@ -337,7 +343,8 @@ impl Settings {
         let first_mac = ports.first().map(|port| port.port.info().mac.to_bits());
         let dpid = self.dpid.map(|dpid| dpid.0).or(first_mac);
         let mut session = defaults.1.session;
-        // Controllers at hand speak 1.5 at their own risk (Open vSwitch's test controller crashes): they get it when asked for.
+        // Controllers in use may fail with 1.5 (Open vSwitch's test controller crashes), so outgoing connections
+        // offer it only when it is asked for.
         let mut controller_versions = vec![Version::V14, Version::V13, Version::V10];
         if !self.versions.is_empty() {
             (session.versions, controller_versions) = (self.versions, Vec::new());
@@ -381,7 +388,8 @@ impl Settings {
             session,
             controller_versions,
             spin: self.spin.unwrap_or(defaults.1.spin),
-            // Different switches of one network are to have different times, the same switch the same ones.
+            // Seeded by datapath id: switches of one network draw different times, one switch draws the same times in
+            // every run.
             profile: profile
                 .map(|profile| ProfileConfig { profile: Box::new(profile), seed: dpid.unwrap_or_default() }),
             notes_stops: false,
@@ -390,14 +398,15 @@ impl Settings {
     }
 }
 
-/// Reads the file that cuts the switch into virtual ones.
+/// Reads the file that divides the switch into virtual switches.
 fn cut(path: &Path, name: &str, ports: &mut [PortConfig]) -> anyhow::Result<(Fabric, Vec<VirtualSwitch>)> {
     let text =
         weir_units::read_text(path).with_context(|| format!("{}: cannot read the virtual switches", path.display()))?;
     let mut numbers: Vec<u32> = ports.iter().filter_map(|port| port.number).map(|number| number.0).collect();
     let mut rates = BTreeMap::new();
     for port in ports {
-        // As the switch gives numbers: the lowest free one to each that has none, those with numbers being first.
+        // Ports are numbered as the switch numbers them: each port without a number gets the lowest free one. Ports
+        // with numbers are first in the list.
         let free = || (1..).find(|free| !numbers.contains(free)).unwrap_or_default();
         let number = port.number.map_or_else(free, |number| number.0);
         numbers.push(number);
@@ -406,7 +415,7 @@ fn cut(path: &Path, name: &str, ports: &mut [PortConfig]) -> anyhow::Result<(Fab
     Fabric::parse_cut(&text, &path.display().to_string(), name, rates).map_err(said)
 }
 
-/// The signals that end the switch.
+/// Signals that stop the switch.
 struct Signals([(Signal, &'static str); 3]);
 
 impl Signals {

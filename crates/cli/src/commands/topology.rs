@@ -1,4 +1,4 @@
-//! `weir topology`: networks as graphs.
+//! `weir topology`: shows networks as graphs.
 use anyhow::{Context, anyhow};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,8 @@ use weir_scenario::{Scenario, write_out};
 use weir_topology::{Measures, Topology, text};
 use weir_units::{Bps, Span};
 
-/// Looks at networks. FILE is a scenario (`.toml`), or a topology: `.graphml` (Topology Zoo), `.json` (TopoHub), `.xml` (SNDlib), `.intra` (Rocketfuel).
+/// Show networks. FILE is a scenario (`.toml`), or a topology: `.graphml` (Topology Zoo), `.json` (TopoHub), `.xml`
+/// (SNDlib), `.intra` (Rocketfuel)
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -16,9 +17,9 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Show what a network is like: nodes, links, degree, diameter, rates, delays, unconnected parts
+    /// Show the measures of a network: nodes, links, degree, diameter, rates, delays, unconnected parts
     Show(Show),
-    /// List its nodes and links
+    /// List a network's nodes and links
     List(List),
 }
 
@@ -42,22 +43,23 @@ struct What {
     /// A scenario or a topology
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Print it as an ordinary scenario, every switch, host and link written out, such as to begin one of your own with
+    /// Print the network as an ordinary scenario with every switch, host and link, for example as a start for your
+    /// own
     #[arg(long)]
     toml: bool,
-    /// With --toml: rate of links of which the topology's file says none
+    /// With --toml: rate of links that have none in the topology file
     #[arg(long, requires = "toml", value_name = "RATE")]
     rate: Option<Bps>,
-    /// With --toml: delay of links of which the topology's file says none
+    /// With --toml: delay of links that have none in the topology file
     #[arg(long, requires = "toml", value_name = "TIME")]
     delay: Option<Span>,
     /// With --toml: hosts at each switch [default: 1]
     #[arg(long, requires = "toml", value_name = "N")]
     hosts: Option<u32>,
-    /// With --toml: what becomes of links beside each other [default: refuse]
+    /// With --toml: treatment of parallel links [default: refuse]
     #[arg(long, requires = "toml", value_parser = ["refuse", "merge", "keep"])]
     duplicates: Option<String>,
-    /// With --toml: what becomes of parts that nothing joins [default: refuse]
+    /// With --toml: treatment of parts without a link to the rest [default: refuse]
     #[arg(long, requires = "toml", value_parser = ["refuse", "largest", "keep"])]
     unconnected: Option<String>,
 }
@@ -97,12 +99,12 @@ impl What {
                 .with_context(|| format!("{}: cannot read the scenario", self.file.display()))?,
             false => self.scenario()?,
         };
-        // A topology's file is found from the scenario's folder.
+        // The scenario refers to the topology file by a path relative to the scenario's folder.
         let file = if self.is_scenario() { self.file.clone() } else { self.file.with_extension("toml") };
         write_out(&text, &file.display().to_string()).map_err(|error| anyhow!("{error}"))
     }
 
-    /// A scenario that is a topology's file and nothing else.
+    /// Returns the text of a scenario that consists of the topology file only.
     fn scenario(&self) -> anyhow::Result<String> {
         let name = self.file.file_name().unwrap_or_default().to_str();
         let name = name.with_context(|| format!("{}: expected a name of UTF-8", self.file.display()))?;
