@@ -1,4 +1,4 @@
-//! `weir ctl perf` for people.
+//! `weir ctl perf`: formats the report as text.
 use super::table;
 use std::fmt::Write as _;
 use weir_datapath::perf::Stage;
@@ -6,7 +6,7 @@ use weir_datapath::{CacheCounts, TableShape};
 use weir_switch::WorkerSnapshot;
 use weir_switch::ctl::{BuffersPerf, PerfReport, PreparedPerf, ThreadPerf, ThreadPlace};
 
-/// Classes of burst sizes: each from one up to the next, the last up to the largest there is.
+/// Lower bounds of the classes of burst sizes; each class ends before the next bound, the last has no upper bound.
 const BURSTS: [usize; 8] = [1, 2, 4, 8, 16, 32, 33, 64];
 
 pub(super) fn text(report: &PerfReport) -> String {
@@ -23,7 +23,8 @@ pub(super) fn text(report: &PerfReport) -> String {
     text + &format!("\n{dropped}\n")
 }
 
-/// What the rings of a pipeline's workers hold, or which ports each of several threads has.
+/// Lists the frames in each pipeline worker's rings, or, if several threads run to completion, the ports of each
+/// thread.
 fn workers(workers: &[WorkerSnapshot]) -> String {
     let have_ports = workers.iter().any(|worker| !worker.ports.is_empty());
     let line = |worker: &WorkerSnapshot| {
@@ -71,7 +72,7 @@ fn stages(thread: &ThreadPerf, report: &PerfReport) -> String {
     )
 }
 
-/// How many frame buffers there are, and on which pages.
+/// Describes the frame buffers: number, size, pages and NUMA node.
 fn buffers(known: &BuffersPerf, nodes: usize) -> String {
     let BuffersPerf { bytes_each, free, beyond, prepared } = known;
     let count: u64 = prepared.iter().map(|slab| u64::from(slab.count)).sum();
@@ -91,7 +92,7 @@ fn buffers(known: &BuffersPerf, nodes: usize) -> String {
     text
 }
 
-/// Where a thread runs.
+/// Describes the CPU and NUMA node of a thread.
 fn place(place: ThreadPlace, nodes: usize) -> String {
     let cpu = place.cpu.map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
     let node = match (nodes, place.node) {
@@ -102,7 +103,7 @@ fn place(place: ThreadPlace, nodes: usize) -> String {
     format!(" ({cpu}, {node})")
 }
 
-/// What the verdict cache did, where there were packets.
+/// Describes the verdict cache's state and counters; empty if the thread had no packets.
 fn cache(thread: &ThreadPerf) -> String {
     let CacheCounts { state, hits, misses, renewals, trials, kept, slots } = thread.cache;
     if thread.bursts.is_empty() {
@@ -119,7 +120,7 @@ fn cache(thread: &ThreadPerf) -> String {
     text + "\n"
 }
 
-/// The sizes of bursts, in classes.
+/// Lists the shares of burst sizes, in classes.
 fn bursts(thread: &ThreadPerf) -> String {
     let all: u64 = thread.bursts.iter().map(|(_, count)| count).sum();
     if all == 0 {

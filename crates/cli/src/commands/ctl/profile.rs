@@ -1,4 +1,4 @@
-//! `weir ctl profile`.
+//! `weir ctl profile`: formats how a switch keeps its profile's times.
 use super::table;
 use anyhow::Context as _;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use weir_switch::TimingSnapshot;
 use weir_switch::ctl::Profiled;
 use weir_switch::timed::LatenessSnapshot;
 
-/// A profile's times in one line.
+/// Formats a profile's lateness and what waits as one line.
 pub(super) fn line(timing: &TimingSnapshot) -> String {
     let TimingSnapshot { profile, lateness, commands_waiting, packets_waiting, control_waiting, .. } = timing;
     format!(
@@ -31,7 +31,7 @@ fn late(lateness: &LatenessSnapshot) -> String {
     )
 }
 
-/// For people; commands go to the file.
+/// Formats the report as text and writes the commands' durations to the file `commands`.
 pub(super) fn text(found: &Profiled, commands: Option<&Path>) -> anyhow::Result<String> {
     let timing = &found.timing;
     let mut text = line(timing);
@@ -69,13 +69,14 @@ pub(super) fn text(found: &Profiled, commands: Option<&Path>) -> anyhow::Result<
     Ok(text)
 }
 
-/// For programs; commands go to the file.
+/// Returns the report as JSON and writes the commands' durations to the file `commands`.
 pub(super) fn json(found: &Profiled, commands: Option<&Path>) -> anyhow::Result<serde_json::Value> {
     write(found, commands)?;
     Ok(serde_json::json!(found.timing))
 }
 
-/// Writes commands to the file that was asked for; how many.
+/// Writes the commands' durations to `file`. Returns the file and the number of commands, or `None` if there is
+/// nothing to write.
 fn write<'a>(found: &Profiled, file: Option<&'a Path>) -> anyhow::Result<Option<(&'a Path, usize)>> {
     let (Some(file), Some(lines)) = (file, &found.commands) else { return Ok(None) };
     let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();

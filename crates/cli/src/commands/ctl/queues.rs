@@ -1,10 +1,10 @@
-//! Queues of ports, for people and for programs.
+//! Formats the queues of ports as text and as JSON.
 use super::table;
 use serde_json::{Value, json};
 use weir_switch::{PortSnapshot, QueueSnapshot, Snapshot};
 use weir_units::{Bps, ByteSize};
 
-/// Queues with their ports.
+/// Returns all queues, each with its port.
 fn all(switch: &Snapshot) -> impl Iterator<Item = (&PortSnapshot, &QueueSnapshot)> {
     switch.ports.iter().flat_map(|port| port.queues.iter().map(move |queue| (port, queue)))
 }
@@ -53,7 +53,7 @@ pub(super) fn json(switch: &Snapshot) -> Value {
     ports.collect()
 }
 
-/// What full queues dropped.
+/// Lists the frames dropped by full queues, one text for each queue.
 pub(super) fn drops(switch: &Snapshot) -> impl Iterator<Item = String> {
     let full = all(switch).filter(|(_, queue)| queue.counters.tx_full > 0);
     full.map(|(port, queue)| format!("port {} queue {} full {}", port.number, queue.queue, queue.counters.tx_full))

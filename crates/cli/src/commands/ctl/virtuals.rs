@@ -1,4 +1,4 @@
-//! `weir ctl vs`: virtual switches.
+//! `weir ctl vs`: adds, resizes, removes and shows virtual switches.
 use super::{read, table};
 use anyhow::{Context, bail};
 use serde_json::Value;
@@ -12,34 +12,36 @@ use weir_units::{Bps, ByteSize};
 pub(super) enum Command {
     /// Add a virtual switch
     Add {
-        /// A TOML file with the keys of a scenario's [[switch.virtual]], or these keys themselves: name=gold dpid=0x101
-        /// 'ports=[{port=1,rate="100Mbit/s"},{port=2,rate="100Mbit/s"}]' buffer=24kB
+        /// A TOML file with the keys of a scenario's [[switch.virtual]], or these keys themselves: name=gold
+        /// dpid=0x101 'ports=[{port=1,rate="100Mbit/s"},{port=2,rate="100Mbit/s"}]' buffer=24kB
         #[arg(value_name = "FILE|KEY=VALUE", required = true)]
         what: Vec<String>,
     },
     /// Change a virtual switch while it forwards: its ports, rates, buffers, disciplines, selectors, lifetime
     Resize {
-        /// Its name
+        /// Name of the virtual switch
         name: String,
-        /// A file or keys, as for `add`; what is not said stays
+        /// A file or keys, as for `add`; omitted keys keep their value
         #[arg(value_name = "FILE|KEY=VALUE", required = true)]
         what: Vec<String>,
     },
-    /// Remove a virtual switch: its channels are closed, what waits in its queues is dropped
+    /// Remove a virtual switch: its channels are closed and frames in its queues are dropped
     Remove {
-        /// Its name
+        /// Name of the virtual switch
         name: String,
     },
-    /// Ports, crosspoints and counters of virtual switches
+    /// Show ports, crosspoints and counters of virtual switches
     Show {
-        /// Its name; all if left out
+        /// Name of the virtual switch; all if omitted
         name: Option<String>,
     },
 }
 
 impl Command {
+    /// Returns the request for the switch.
+    ///
     /// # Errors
-    /// A file cannot be read, or an argument is neither that nor a key with a value.
+    /// A file cannot be read, or an argument is neither a file nor a key with a value.
     pub(super) fn request(&self) -> anyhow::Result<Request> {
         Ok(match self {
             Command::Add { what } => {
@@ -55,7 +57,7 @@ impl Command {
         })
     }
 
-    /// The answer for people.
+    /// Converts the answer to text for a terminal.
     pub(super) fn text(&self, answer: Value) -> anyhow::Result<String> {
         Ok(match self {
             Command::Add { .. } => added(&answer),
@@ -66,7 +68,7 @@ impl Command {
     }
 }
 
-/// The text that describes a virtual switch, and where it comes from.
+/// Returns the TOML text that describes a virtual switch, and its source: a file name or `arguments`.
 fn described(what: &[String]) -> anyhow::Result<(String, String)> {
     if let [file] = what
         && !file.contains('=')
@@ -79,7 +81,7 @@ fn described(what: &[String]) -> anyhow::Result<(String, String)> {
         let Some((key, value)) = argument.split_once('=') else {
             bail!("found `{argument}`, expected one file, or KEY=VALUE such as buffer=24kB");
         };
-        // What is no TOML value is text without quotes, as 24kB.
+        // Text that is no TOML value is a string without quotes, such as 24kB.
         let is_value = toml::from_str::<toml::Table>(&format!("value = {value}")).is_ok();
         let value = if is_value { value.to_owned() } else { toml::Value::from(value).to_string() };
         let _ = writeln!(text, "{key} = {value}");
@@ -157,7 +159,7 @@ fn one(cut: &VirtualSnapshot) -> String {
     text
 }
 
-/// Its part of the engine's time, if packets have ever wanted more than all of it.
+/// Describes the virtual switch's share of the engine's time; empty if the engine was never overloaded.
 fn time(time: &TimeSnapshot) -> String {
     if time.used_s == 0.0 {
         return String::new();

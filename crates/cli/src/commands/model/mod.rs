@@ -1,4 +1,5 @@
-//! `weir model`: any single model, for one set of parameters or a file of them; exit status 0 if there is an answer, 2 for bad input.
+//! `weir model`: evaluates one model, for one set of parameters or a file of them. Exit status 0 if there is an
+//! answer, 2 for bad input.
 mod rows;
 mod show;
 
@@ -27,21 +28,21 @@ pub(crate) struct Args {
     /// Parameters as a JSON object
     #[arg(long, value_name = "JSON", value_parser = object, requires = "name", conflicts_with = "rows")]
     params: Option<Map<String, Value>>,
-    /// Evaluates each row of a CSV file whose header names parameters; a column `id` is carried along
+    /// Evaluate each row of a CSV file whose header names parameters; a column `id` is copied to the answers
     #[arg(long, value_name = "FILE", requires = "name")]
     rows: Option<PathBuf>,
     /// List the models
     #[arg(long, conflicts_with = "name")]
     list: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Print CSV
+    /// Print the result as CSV
     #[arg(long)]
     csv: bool,
 }
 
-/// How answers are printed.
+/// Output format of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Text,
@@ -49,16 +50,16 @@ enum Form {
     Csv,
 }
 
-/// What a model was asked, and its answer.
+/// A model's parameters and its answer to them.
 struct Answer {
-    /// A column `id` of a file.
+    /// Value of the file's column `id`.
     id: Option<String>,
     given: Map<String, Value>,
     result: Result<Outcome, ModelError>,
 }
 
 impl Answer {
-    /// `OK`, or the kind of the error.
+    /// Returns `OK`, or the kind of the error.
     fn status(&self) -> &'static str {
         self.result.as_ref().map_or_else(ModelError::kind, |_| "OK")
     }
@@ -86,7 +87,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     answer.result.map(|_| ExitCode::SUCCESS).with_context(|| format!("model {name}"))
 }
 
-/// Rows that have no steady state stay, with their status; a row that is no input for the model makes the exit status 2.
+/// Evaluates and prints all rows of a file. Rows without a steady state are printed with their status and are no
+/// failure.
+///
+/// # Errors
+/// A row that is no input for the model makes the exit status 2.
 fn all_rows(model: &Model, path: &std::path::Path, form: Form) -> anyhow::Result<ExitCode> {
     let answers = rows::evaluate(model, path)?;
     print(&show::answers(model, &answers, form)?)?;
@@ -111,12 +116,12 @@ fn parameter(text: &str) -> Result<(String, Value), String> {
     Ok((name.trim().to_owned(), value_of(value.trim())))
 }
 
-/// A value as in JSON; what is none there is a word.
+/// Parses a JSON value. Text that is no JSON value becomes a string.
 fn value_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
-/// Prints a result, with which the command succeeds.
+/// Prints a result. Returns success.
 fn print(text: &str) -> anyhow::Result<ExitCode> {
     crate::output::print(text)?;
     Ok(ExitCode::SUCCESS)

@@ -1,16 +1,16 @@
-//! A CSV file of parameters.
+//! Evaluates a model for each row of a CSV file of parameters.
 use super::{Answer, value_of};
 use anyhow::{Context, bail, ensure};
 use serde_json::Map;
 use std::path::Path;
 use weir_model::registry::Model;
 
-/// The column that says which row is which.
+/// Column that identifies a row.
 const ID: &str = "id";
-/// Most rows.
+/// Maximum number of rows.
 const MAX_ROWS: usize = 1_000_000;
 
-/// Evaluates every row; an empty cell is a parameter that is left out.
+/// Evaluates every row; a parameter with an empty cell is omitted.
 pub(super) fn evaluate(model: &Model, path: &Path) -> anyhow::Result<Vec<Answer>> {
     let of_file = || format!("--rows: {}", path.display());
     let mut file = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(path).with_context(of_file)?;
@@ -33,7 +33,7 @@ pub(super) fn evaluate(model: &Model, path: &Path) -> anyhow::Result<Vec<Answer>
     Ok(answers)
 }
 
-/// Refuses columns that are no parameters before anything is evaluated.
+/// Rejects columns that are no parameters, before any row is evaluated.
 fn check(model: &Model, header: &[String]) -> anyhow::Result<()> {
     let names = || model.parameters.iter().map(|parameter| parameter.name);
     for (index, column) in header.iter().enumerate() {

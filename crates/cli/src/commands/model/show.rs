@@ -1,4 +1,4 @@
-//! Models and their answers, for people, as JSON and as CSV.
+//! Formats models and their answers as text, JSON and CSV.
 use super::{Answer, Form};
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use weir_model::registry::{Metric, Model, Outcome, models};
 use weir_units::Seconds;
 
-/// Digits of a number in a table.
+/// Significant digits of a number in a table.
 const DIGITS: i32 = 6;
 
-/// All models, a line each.
+/// Lists all models, one line each.
 pub(super) fn list(form: Form) -> anyhow::Result<String> {
     if form == Form::Json {
         return Ok(serde_json::to_string_pretty(&models().collect::<Vec<_>>())? + "\n");
@@ -25,7 +25,7 @@ pub(super) fn list(form: Form) -> anyhow::Result<String> {
     Ok(format!("{}\n\n`weir model NAME` says what a model assumes and is asked with\n", table.trim_fmt()))
 }
 
-/// What a model assumes, is asked with and answers.
+/// Describes a model: assumptions, parameters and outputs.
 pub(super) fn description(model: &Model, form: Form) -> anyhow::Result<String> {
     if form != Form::Text {
         return Ok(serde_json::to_string_pretty(model)? + "\n");
@@ -45,7 +45,7 @@ pub(super) fn description(model: &Model, form: Form) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// One answer.
+/// Formats one answer.
 pub(super) fn answer(model: &Model, answer: &Answer, form: Form) -> anyhow::Result<String> {
     match (form, &answer.result) {
         (Form::Json, _) => Ok(serde_json::to_string_pretty(&as_json(model, answer))? + "\n"),
@@ -54,7 +54,7 @@ pub(super) fn answer(model: &Model, answer: &Answer, form: Form) -> anyhow::Resu
     }
 }
 
-/// One answer a row.
+/// Formats answers, one row each.
 pub(super) fn answers(model: &Model, answers: &[Answer], form: Form) -> anyhow::Result<String> {
     if form == Form::Json {
         let all: Vec<Value> = answers.iter().map(|answer| as_json(model, answer)).collect();
@@ -87,7 +87,8 @@ fn as_text(model: &Model, outcome: &Outcome) -> String {
     text
 }
 
-/// What a metric says; where its name has a number or a station, the table of outputs has `<i>`.
+/// Returns the meaning of a metric. A metric's name may contain a number or a station, for which the output's name
+/// has `<i>`.
 fn meaning<'a>(model: &'a Model, name: &str) -> &'a str {
     let stands_for = |pattern: &str| match (pattern.split_once('<'), pattern.split_once('>')) {
         (Some((before, _)), Some((_, after))) => name.starts_with(before) && name.ends_with(after),
@@ -120,7 +121,7 @@ fn as_json(model: &Model, answer: &Answer) -> Value {
     Value::Object(object)
 }
 
-/// What rows of answers have: parameters that were given, then status, then every number that any of them has.
+/// Columns of a table of answers: the given parameters, the status, then every metric that any answer has.
 struct Columns {
     has_id: bool,
     given: Vec<String>,
@@ -146,7 +147,7 @@ impl Columns {
         }
     }
 
-    /// Units are with the values in a table, with the names in CSV.
+    /// Returns the header. Units appear with the values in a text table, with the names in CSV.
     fn header(&self, form: Form) -> Vec<String> {
         let named = |(name, unit): &(String, &str)| match *unit {
             "" => name.clone(),
@@ -178,12 +179,12 @@ impl Columns {
     }
 }
 
-/// A value as people write it: words without quotes.
+/// Formats a value for output: strings without quotes.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A number with its unit.
+/// Formats a metric's value with its unit.
 fn shown(metric: &Metric) -> String {
     match metric.unit {
         "s" => Seconds(metric.value).to_string(),
@@ -192,7 +193,7 @@ fn shown(metric: &Metric) -> String {
     }
 }
 
-/// As many digits as matter, without trailing zeros.
+/// Formats a number with [`DIGITS`] significant digits, without trailing zeros.
 fn digits(value: f64) -> String {
     let text = format!("{value:.*e}", (DIGITS - 1) as usize);
     let rounded: f64 = text.parse().unwrap_or(value);

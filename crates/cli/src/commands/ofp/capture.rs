@@ -1,4 +1,4 @@
-//! Capture files, pcap and pcapng: packets with their time, as Ethernet frames.
+//! Reads capture files, pcap and pcapng, as timestamped Ethernet frames.
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, InterfaceDescriptionBlock, Linktype, PcapBlockOwned, PcapError, create_reader};
 use std::io::{Cursor, Read};
@@ -6,22 +6,22 @@ use weir_packet::field::eth_type;
 
 /// Longest block that is read, in bytes: four times the longest packet that capture programs write.
 const MAX_BLOCK: usize = 1 << 20;
-/// Most interfaces one file may have.
+/// Maximum number of interfaces in one file.
 const MAX_INTERFACES: usize = 4096;
-/// Bytes read before the kind of file is told: the longest section header that is looked at.
+/// Bytes read before the file's format is determined: the longest section header that is accepted.
 const MAX_START: u64 = 64 << 10;
-/// Reads in a row that may bring nothing new before the file counts as cut off.
+/// Number of consecutive reads without progress after which the file counts as truncated.
 const MAX_IDLE_READS: usize = 2;
 
 /// A captured packet.
 pub(super) struct Packet {
-    /// Nanoseconds since 1970.
+    /// Capture time in nanoseconds since 1970.
     pub(super) time_ns: u64,
-    /// The packet as an Ethernet frame; its addresses are zero if it was captured without.
+    /// The packet as an Ethernet frame; its addresses are zero if it was captured without an Ethernet header.
     pub(super) frame: Vec<u8>,
 }
 
-/// Whether a file starts like a capture.
+/// Returns true if a file that starts with these bytes is a capture.
 pub(super) fn is_capture(start: &[u8]) -> bool {
     const MAGIC: [[u8; 4]; 5] = [
         [0xa1, 0xb2, 0xc3, 0xd4],
@@ -33,22 +33,23 @@ pub(super) fn is_capture(start: &[u8]) -> bool {
     MAGIC.iter().any(|magic| start.starts_with(magic))
 }
 
-/// How an interface's packets are written down.
+/// Encoding of an interface's packets and times.
 #[derive(Clone, Copy)]
 struct Interface {
     link: Linktype,
-    /// Ticks of its clock in a second.
+    /// Ticks of the interface's clock per second.
     resolution: u64,
-    /// Seconds to add to its clock.
+    /// Seconds to add to the interface's clock.
     offset_s: i64,
 }
 
-/// Reads a capture and hands each packet on. What was read before an error has been handed on.
+/// Reads a capture and passes each packet to `each`. Packets before an error have been passed already.
 ///
 /// # Errors
-/// What is wrong with the file.
+/// Returns a description of what is wrong with the file.
 pub(super) fn read(mut input: impl Read + Send, mut each: impl FnMut(Packet)) -> Result<(), String> {
-    // The parser tells the kind of file by its first read, which may bring less than a header.
+    // The parser determines the format from its first read, which might return less than a header without this
+    // buffer.
     let mut start = Vec::new();
     input.by_ref().take(MAX_START).read_to_end(&mut start).map_err(|error| error.to_string())?;
     let mut reader = create_reader(MAX_BLOCK, Cursor::new(start).chain(input)).map_err(|error| describe(&error))?;
@@ -135,7 +136,7 @@ fn interface(block: &InterfaceDescriptionBlock<'_>) -> Interface {
     Interface { link: block.linktype, resolution, offset_s: block.ts_offset() }
 }
 
-/// A block's data without its padding.
+/// Returns a block's data without its padding.
 fn captured(data: &[u8], length: u32) -> &[u8] {
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     &data[..length.min(data.len())]
@@ -147,7 +148,7 @@ fn nanoseconds(interface: Interface, ticks: u128) -> u64 {
     u64::try_from(time.max(0)).unwrap_or(u64::MAX)
 }
 
-/// The packet as an Ethernet frame; none for links that carry no IP.
+/// Converts a captured packet to an Ethernet frame. Returns `None` for link types that carry no IP.
 fn ethernet(link: Linktype, data: &[u8]) -> Option<Vec<u8>> {
     let be16 = |at: usize| data.get(at..at + 2).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
     let (ether_type, payload) = match link {
@@ -164,7 +165,7 @@ fn ethernet(link: Linktype, data: &[u8]) -> Option<Vec<u8>> {
     Some(frame)
 }
 
-/// The EtherType of an IP packet, by its version.
+/// Returns the EtherType of an IP packet, from its version field.
 fn ip_type(packet: &[u8]) -> Option<u16> {
     match packet.first()? >> 4 {
         4 => Some(eth_type::IPV4),
@@ -177,11 +178,11 @@ fn ip_type(packet: &[u8]) -> Option<u16> {
 mod tests {
     use super::*;
 
-    /// A pcap file of one packet, cut to `length` bytes.
+    /// Returns a pcap file of one packet, cut to `length` bytes.
     fn pcap(link: u32, packet: &[u8], length: usize) -> Vec<u8> {
         let mut file = Vec::new();
         for word in [0xa1b2_c3d4_u32, 0x0002_0004, 0, 0, 65535, link] {
-            // The two halves of the version lie the other way round in a little-endian word.
+            // The version is two 16-bit numbers, whose order in the word is reversed in a little-endian file.
             let word = if word == 0x0002_0004 { 0x0004_0002 } else { word };
             file.extend(word.to_le_bytes());
         }

@@ -1,4 +1,4 @@
-//! Messages out of a capture's TCP connections.
+//! Extracts and prints the OpenFlow messages of a capture's TCP connections.
 use super::capture;
 use super::framing::{Found, Framing};
 use super::printer::{Place, Printer};
@@ -7,10 +7,10 @@ use super::tcp::{Piece, Streams};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Streams without OpenFlow that are named; further ones are counted.
+/// Maximum number of streams without OpenFlow that are named; further ones are only counted.
 const MAX_NAMED: usize = 10;
 
-/// Prints the messages of a capture's TCP connections.
+/// Prints the messages of a capture's TCP connections. With `port`, only connections of that TCP port are read.
 pub(super) fn print(
     file: impl io::Read + Send,
     port: Option<u16>,
@@ -34,7 +34,7 @@ pub(super) fn print(
     Ok(())
 }
 
-/// The directions of a capture's connections.
+/// State of all directions of a capture's connections.
 struct Connections {
     port: Option<u16>,
     framings: HashMap<Direction, Framing>,
@@ -72,7 +72,7 @@ impl Connections {
         written
     }
 
-    /// Says what was left out, on standard error.
+    /// Reports on standard error which streams and packets were left out.
     fn report(&self, left_out: u64) {
         let mut foreign: Vec<_> = self.framings.iter().filter(|(_, framing)| !framing.is_openflow()).collect();
         foreign.retain(|(_, framing)| framing.foreign_bytes > 0);
@@ -106,7 +106,7 @@ mod tests {
                 changed[at] = value;
                 let mut printer = Printer::new(io::sink(), at % 2 == 0, Detail::Bytes);
                 let port = (at % 3 == 0).then_some(6653);
-                // What comes of it does not matter: nothing may panic or run away.
+                // The result does not matter: the test checks only that nothing panics or hangs.
                 let _ = print(changed.as_slice(), port, &mut printer);
             }
         }

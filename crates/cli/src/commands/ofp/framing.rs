@@ -1,46 +1,47 @@
-//! OpenFlow messages out of a stream of bytes that may be something else.
+//! Finds OpenFlow messages in a byte stream that may carry something else.
 use weir_openflow::codec::{HEADER_BYTES, Header};
 use weir_openflow::model::ErrorType;
 use weir_openflow::{Body, decode};
 
-/// The highest version number that OpenFlow has given out (1.5).
+/// Highest version number of OpenFlow (1.5).
 const MAX_VERSION: u8 = 6;
-/// The highest message type of any version (1.5's `OFPT_CONTROLLER_STATUS`).
+/// Highest message type of any version (1.5's `OFPT_CONTROLLER_STATUS`).
 const MAX_KIND: u8 = 35;
 
-/// Longest message of anything (hello, echo, experimenter) that shows a stream to be OpenFlow.
+/// Longest message with arbitrary content (hello, echo, experimenter) that identifies a stream as OpenFlow, in bytes.
 const OPAQUE_MAX: usize = 128;
 
-/// One direction of a connection, taken apart.
+/// Splits one direction of a connection into messages.
 #[derive(Default)]
 pub(super) struct Framing {
-    /// Bytes of a message whose end has not come; at most one message long beyond one piece of data.
+    /// Bytes of a message that is still incomplete; at most one message more than one piece of data.
     buffer: Vec<u8>,
-    /// Whether `buffer` starts where a message does.
+    /// True if `buffer` starts at a message boundary.
     synchronous: bool,
-    /// Messages that could be understood, since the connection started.
+    /// Number of messages decoded since the connection started.
     understood: u64,
     /// Bytes that belong to no message.
     pub(super) foreign_bytes: u64,
 }
 
-/// Something found in a stream.
+/// Result of reading a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A whole message, whether or not it can be understood.
+    /// A complete message, decodable or not.
     Message(Vec<u8>),
-    /// From here on the stream cannot be followed until a message starts where a segment does.
+    /// Message boundaries are lost from here on, until a segment starts with a message.
     OutOfStep(String),
 }
 
 impl Framing {
-    /// Whether a message has been understood: the stream is OpenFlow.
+    /// Returns true if a message was decoded, so that the stream is OpenFlow.
     pub(super) fn is_openflow(&self) -> bool {
         self.understood > 0
     }
 
-    /// Takes the next bytes, which a segment brought: a message is looked for at their start. With `expected`, OpenFlow is
-    /// known to be spoken here, and a message that cannot be understood is one nevertheless.
+    /// Appends the bytes of the next segment and passes each complete message to `each`. After a loss of message
+    /// boundaries, a message is expected only at a segment's start. With `expected`, the stream is known to be
+    /// OpenFlow, so that a message that cannot be decoded is passed, too.
     pub(super) fn receive(&mut self, data: &[u8], expected: bool, mut each: impl FnMut(Found)) {
         if !self.synchronous && !is_start(data) {
             self.foreign_bytes += data.len() as u64;
@@ -68,14 +69,15 @@ impl Framing {
         self.buffer.drain(..at);
     }
 
-    /// Bytes are missing: what was begun cannot be ended.
+    /// Discards the incomplete message, because bytes of the stream are missing.
     pub(super) fn lose(&mut self) {
         self.foreign_bytes += self.buffer.len() as u64;
         self.buffer.clear();
         self.synchronous = false;
     }
 
-    /// The length of the message at `at`, if its header is there; an error if it is no header.
+    /// Returns the length of the message at `at`, `None` if its header is incomplete, or an error if the bytes are no
+    /// header.
     fn next_length(&self, at: usize) -> Option<Result<usize, ()>> {
         let rest = &self.buffer[at..];
         let header = Header::read(rest)?;
@@ -96,13 +98,13 @@ impl Framing {
     }
 }
 
-/// Whether a segment may start with a message.
+/// Returns true if a segment may start with a message.
 fn is_start(data: &[u8]) -> bool {
     Header::read(data).is_some_and(is_header)
 }
 
-/// Whether a message is such that random bytes are hardly ever one. Some hold anything: in a long transfer of something
-/// else, some segment starts like a long one of them.
+/// Returns true if random bytes are very unlikely to form this message. Hello, echo and experimenter messages may
+/// hold any bytes: in a long transfer of other data, some segment looks like a long one of them.
 fn is_telling(body: &Body, length: usize) -> bool {
     match body {
         Body::Hello(_) | Body::EchoRequest(_) | Body::EchoReply(_) | Body::Experimenter { .. } => length <= OPAQUE_MAX,
@@ -152,7 +154,7 @@ mod tests {
     fn what_is_not_openflow_is_counted() {
         let (found, framing) =
             found(&[b"GET / HTTP/1.1", &[1, 2, 0, 9, 1, 1, 1, 1, 1], &[5, 14, 0, 8, 0, 0, 0, 0]], false);
-        // An echo request is understood whatever its data; a 1.4 flow-mod of eight bytes behind it is one that is wrong.
+        // An echo request is decoded whatever its data; the 1.4 flow-mod of eight bytes that follows it is malformed.
         assert_eq!(found.len(), 2);
         assert!(framing.is_openflow());
         assert_eq!(framing.foreign_bytes, 14);

@@ -1,7 +1,7 @@
-//! Bytes from hexadecimal text as people paste it: bare digits, `xxd`, `hexdump -C`, `tcpdump -x` and our own dumps.
+//! Parses hexadecimal text in common formats: bare digits, `xxd`, `hexdump -C`, `tcpdump -x` and weir's own dumps.
 use std::fmt;
 
-/// Where text is not hexadecimal.
+/// Position of text that is not hexadecimal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NotHex {
     line: usize,
@@ -15,8 +15,8 @@ impl fmt::Display for NotHex {
     }
 }
 
-/// Reads the bytes. Digits come in pairs, which spaces, `:`, `-`, `,` and `0x` may part; an offset at a line's start, the
-/// characters at its end and lines that start with `#` do not count.
+/// Parses the bytes. Digits come in pairs, separated by spaces, `:`, `-`, `,` or `0x`. An offset at a line's start,
+/// the characters at its end and lines that start with `#` are skipped.
 pub(super) fn parse(text: &str) -> Result<Vec<u8>, NotHex> {
     let mut bytes = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -33,13 +33,14 @@ pub(super) fn parse(text: &str) -> Result<Vec<u8>, NotHex> {
     Ok(bytes)
 }
 
-/// Where a line's digits start and end, without offset and characters. `before` is how many bytes the lines before gave.
+/// Returns the start and end of a line's digits, without offset and characters. `before` is the number of bytes in
+/// the preceding lines.
 fn digits(line: &str, before: usize) -> (usize, usize) {
     let indent = line.len() - line.trim_start().len();
     let body = &line[indent..];
     let end = body.find('|').unwrap_or(body.len());
     let word = body.find(char::is_whitespace).unwrap_or(body.len());
-    // `0x0010:` or `00000010:`, and characters two spaces behind the digits.
+    // Offsets such as `0x0010:` or `00000010:`; the characters follow two spaces after the digits.
     let colon = body[..word].strip_suffix(':').filter(|offset| !offset.contains(':') && offset.len() > 2);
     if colon.is_some() {
         let rest = body[word..end].trim_start();
@@ -47,7 +48,7 @@ fn digits(line: &str, before: usize) -> (usize, usize) {
         let length = rest.find("  ").unwrap_or(rest.len());
         return (indent + start, indent + start + length);
     }
-    // `00000010  ` of as many bytes as came before.
+    // Offsets such as `00000010  ` that equal the number of preceding bytes.
     let offset = body[..word].len() == 8 && body[word..].starts_with("  ");
     let value = usize::from_str_radix(&body[..word], 16);
     if offset && value.is_ok_and(|value| value == 0 || value == before) {

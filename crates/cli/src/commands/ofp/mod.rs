@@ -1,4 +1,4 @@
-//! `weir ofp`: OpenFlow messages and flow entries, read and written without a switch.
+//! `weir ofp`: decodes and encodes OpenFlow messages and flow entries, without a switch.
 mod capture;
 mod connections;
 mod framing;

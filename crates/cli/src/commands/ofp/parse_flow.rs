@@ -1,4 +1,4 @@
-//! `weir ofp parse-flow`: flow entries as text, to their canonical text or to the message that carries them.
+//! `weir ofp parse-flow`: converts flow entries from text to canonical text, JSON or a flow-mod message.
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -9,13 +9,13 @@ use weir_openflow::{Body, Message, Version, encode, text};
 #[command(disable_version_flag = true)]
 #[command(after_help = "Example: weir ofp parse-flow --hex 'priority=10,ip,nw_dst=10.0.0.0/8,actions=output:2'")]
 pub(crate) struct Args {
-    /// Flow entries, as `ovs-ofctl` writes them
+    /// Flow entries, in the syntax of `ovs-ofctl`
     #[arg(required = true, value_name = "FLOW")]
     flows: Vec<String>,
-    /// What the flow-mod does
+    /// Command of the flow-mod
     #[arg(long, value_enum, default_value = "add")]
     command: CommandArg,
-    /// Version of OpenFlow: 1.0, 1.3, 1.4 or 1.5
+    /// OpenFlow version: 1.0, 1.3, 1.4 or 1.5
     #[arg(long, default_value = "1.3", value_name = "VERSION")]
     version: Version,
     /// Print the flow-mod message in hexadecimal
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut stdout = io::stdout().lock();
     for written in &args.flows {
         match writeln!(stdout, "{}", line(args, written, command, args.version)?) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break, // who reads has seen enough
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break, // the reader closed its end early
             written => written?,
         }
     }

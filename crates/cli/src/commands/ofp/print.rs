@@ -1,4 +1,4 @@
-//! `weir ofp print`: messages out of hexadecimal text, files and captures.
+//! `weir ofp print`: prints messages from hexadecimal text, files and captures.
 use super::hex;
 use super::printer::Printer;
 use super::{capture, connections};
@@ -18,24 +18,24 @@ pub(crate) struct Args {
     /// Hexadecimal digits, a file, or - for standard input: text, raw messages, or a pcap or pcapng capture
     #[arg(required = true, value_name = "HEX|FILE|-")]
     inputs: Vec<String>,
-    /// One JSON object per message
+    /// Print one JSON object per message
     #[arg(long)]
     json: bool,
-    /// In captures: look only at TCP connections of this port, and take them for OpenFlow
+    /// In captures: read only TCP connections of this port, and treat them as OpenFlow
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// How much of the packets in messages to show
+    /// Detail in which packets inside messages are printed
     #[arg(long, value_enum, default_value = "packets")]
     detail: DetailArg,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum DetailArg {
-    /// Nothing
+    /// No packets, only the fields of messages
     Fields,
-    /// Their headers
+    /// Headers of packets
     Packets,
-    /// Their headers and bytes
+    /// Headers and bytes of packets
     Bytes,
 }
 
@@ -49,9 +49,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut printer = Printer::new(out, args.json, detail);
     let read = read_inputs(args, &mut printer).and(printer.out.flush().map_err(Into::into));
     if read.as_ref().is_err_and(is_broken_pipe) {
-        return Ok(ExitCode::SUCCESS); // who reads has seen enough
+        return Ok(ExitCode::SUCCESS); // the reader closed its end early
     }
-    // Messages before what is wrong have been printed.
+    // Messages before the error have been printed.
     read.and_then(|()| printer.finish())
 }
 
@@ -86,7 +86,7 @@ fn read_inputs(args: &Args, printer: &mut Printer<impl Write>) -> anyhow::Result
     Ok(())
 }
 
-/// Arguments that are all hexadecimal digits are one text that the shell cut up.
+/// Joins arguments that are all hexadecimal digits, because the shell splits pasted text at spaces.
 fn pasted(inputs: &[String]) -> Option<Vec<u8>> {
     let is_hex = |input: &String| !Path::new(input).exists() && hex::parse(input).is_ok();
     (inputs.len() > 1 && inputs.iter().all(is_hex)).then(|| hex::parse(&inputs.join(" ")).ok()).flatten()
@@ -106,7 +106,7 @@ fn read_file(
     let mut bytes = Vec::new();
     whole.take(MAX_INPUT + 1).read_to_end(&mut bytes)?;
     anyhow::ensure!(bytes.len() as u64 <= MAX_INPUT, "longer than {MAX_INPUT} bytes and not a capture");
-    // A message starts with its version, 1 to 6: no text does.
+    // A message starts with its version, 1 to 6; text does not contain these bytes.
     let is_text = bytes.iter().all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..)) && !bytes.is_empty();
     match std::str::from_utf8(&bytes) {
         Ok(text) if is_text => messages(&hex::parse(text).map_err(|error| anyhow::anyhow!("{error}"))?, printer),
@@ -114,7 +114,7 @@ fn read_file(
     }
 }
 
-/// Prints messages that lie one behind the other.
+/// Prints consecutive messages.
 fn messages(bytes: &[u8], printer: &mut Printer<impl Write>) -> anyhow::Result<()> {
     anyhow::ensure!(!bytes.is_empty(), "found nothing, expected an OpenFlow message");
     let mut at = 0;

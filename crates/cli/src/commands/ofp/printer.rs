@@ -1,4 +1,4 @@
-//! Writes messages, as text or as JSON, and remembers those that cannot be understood.
+//! Prints messages as text or JSON, and counts those that cannot be decoded.
 use super::segment::Direction;
 use super::time::utc;
 use std::io::{self, Write};
@@ -7,14 +7,15 @@ use weir_openflow::codec::Header;
 use weir_openflow::text::{Detail, print_bytes, print_message};
 use weir_openflow::{Message, decode};
 
-/// Where and when a message was captured.
+/// Time and direction of a captured message.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) time_ns: u64,
     pub(super) direction: Direction,
 }
 
-/// A message as JSON. Its place only in captures; its reason and bytes only if it cannot be understood.
+/// JSON form of a message. Time and addresses are present only for captures; `error` and `bytes` only if the message
+/// cannot be decoded.
 #[derive(serde::Serialize)]
 struct Record<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,10 +35,10 @@ struct Record<'a> {
     bytes: Option<String>,
 }
 
-/// Prints messages and remembers those that cannot be understood.
+/// Prints messages and counts those that cannot be decoded.
 pub(super) struct Printer<W> {
     pub(super) out: W,
-    /// Name of the file that messages come from, for errors; none for those given as text.
+    /// Name of the file that messages come from, for errors; `None` for messages given as text.
     pub(super) input: Option<String>,
     json: bool,
     detail: Detail,
@@ -52,7 +53,7 @@ impl<W: Write> Printer<W> {
         Printer { out, input: None, json, detail, count: 0, bad: 0, first_bad: None }
     }
 
-    /// Prints a message, whether or not it can be understood.
+    /// Prints a message, decodable or not.
     pub(super) fn message(&mut self, place: Option<Place>, bytes: &[u8]) -> io::Result<()> {
         self.count += 1;
         let decoded = decode(bytes).map_err(|error| error.to_string());
@@ -98,7 +99,7 @@ impl<W: Write> Printer<W> {
         self.out.write_all(b"\n")
     }
 
-    /// Something about a stream rather than a message.
+    /// Prints a remark about a stream at the time and direction `place`.
     pub(super) fn remark(&mut self, place: Place, text: &str) -> io::Result<()> {
         let (time, direction) = (utc(place.time_ns), place.direction);
         if self.json {
@@ -109,7 +110,7 @@ impl<W: Write> Printer<W> {
         writeln!(self.out, "\n{time} {direction}\n({text})")
     }
 
-    /// Success, or an error if a message could not be understood.
+    /// Returns success, or an error if a message could not be decoded.
     pub(super) fn finish(self) -> anyhow::Result<ExitCode> {
         let Some(first) = self.first_bad else { return Ok(ExitCode::SUCCESS) };
         match self.bad {
@@ -119,7 +120,7 @@ impl<W: Write> Printer<W> {
     }
 }
 
-/// `1.3` for 4.
+/// Returns a version's name, such as `1.3` for 4.
 fn version_name(number: u8) -> String {
     match number {
         1..=6 => format!("1.{}", number - 1),
