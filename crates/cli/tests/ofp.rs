@@ -1,4 +1,4 @@
-//! `weir ofp` as people run it.
+//! Runs `weir ofp` as a process and checks its output.
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
@@ -59,7 +59,7 @@ fn messages_before_a_bad_one_are_printed() {
     assert!(stderr(&output).contains("`no such file` is no file, and as text: line 1, column 1: found `n`"));
 }
 
-/// Messages in the captures of the reference data, and the exit status.
+/// Captures of the reference data, with their number of messages and the expected exit status.
 const CAPTURES: [(&str, usize, i32); 7] = [
     ("of10_7050q.pcapng", 6, 0),
     ("of10_7050sx_bsn.pcap", 65, 0),
@@ -86,7 +86,7 @@ fn captures_are_taken_apart() {
     }
 }
 
-/// The messages of a capture one by one, without the lines that say when and where they were captured.
+/// Splits printed output into messages, without the lines of capture time and addresses.
 fn messages(text: &str) -> Vec<String> {
     let is_place = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
@@ -104,9 +104,9 @@ fn messages(text: &str) -> Vec<String> {
     messages.into_iter().map(|lines| lines.join("\n")).collect()
 }
 
-/// Whether Open vSwitch cannot read a message, or shows less of it than weir: it runs 1.0's spanning-tree and link states
-/// together, and leaves out bits of a port's configuration and properties of queues that it does not know, the port of a
-/// reply without queues, and the name of an experimenter's message in an error.
+/// Returns true if Open vSwitch cannot decode a message, or shows less of it than weir: it confuses 1.0's
+/// spanning-tree and link states, and omits unknown bits of a port's configuration, unknown properties of queues, the
+/// port of a reply without queues, and the name of an experimenter's message in an error.
 fn is_less(theirs: &str) -> bool {
     if theirs.contains("QUEUE_GET_CONFIG_REPLY") && theirs.ends_with(':') {
         return true;
@@ -128,7 +128,7 @@ fn captures_look_as_in_ovs() {
         let path = path.to_str().unwrap();
         let ours = messages(&stdout(&weir(&["ofp", "print", path])));
         let theirs = Command::new("ovs-ofctl").args(["ofp-parse-pcap", path]).output().expect("ovs-ofctl runs");
-        // 1.3's name for what 1.0 calls a vendor.
+        // OpenFlow 1.0 calls an experimenter a vendor.
         let theirs = messages(&stdout(&theirs).replace("_BAD_VENDOR", "_BAD_EXPERIMENTER"));
         assert_eq!((ours.len(), theirs.len()), (*count, *count), "{name}");
         let (mut compared, pairs) = (0, ours.iter().zip(&theirs));

@@ -1,10 +1,10 @@
-//! TCP segments out of captured frames.
+//! Parses TCP segments from captured frames.
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use weir_packet::parse::{Network, Parsed, Transport, parse};
 use weir_packet::{Field, PortNo};
 
-/// One direction of a TCP connection.
+/// Direction of a TCP connection, by its two addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Direction {
     pub(super) from: SocketAddr,
@@ -22,17 +22,17 @@ pub(super) struct Segment {
     pub(super) direction: Direction,
     pub(super) sequence: u32,
     pub(super) starts: bool,
-    /// The other direction's bytes that have arrived, by the next sequence number wanted.
+    /// Acknowledgement number: the next sequence number that the sender expects from the other direction.
     pub(super) acknowledged: Option<u32>,
-    /// Nanoseconds since 1970.
+    /// Capture time in nanoseconds since 1970.
     pub(super) time_ns: u64,
-    /// What of the payload was captured.
+    /// The captured part of the payload.
     pub(super) data: Vec<u8>,
-    /// Bytes of payload that were sent.
+    /// Length of the payload as sent, in bytes.
     pub(super) length: usize,
 }
 
-/// The segment in a frame, if it carries one.
+/// Returns the TCP segment in a frame, or `None` if it carries none.
 pub(super) fn segment(time_ns: u64, frame: &[u8]) -> Option<Segment> {
     let parsed = parse(frame, PortNo(0)).ok()?;
     let (Transport::Tcp, tcp) = parsed.layers.transport? else { return None };
@@ -54,8 +54,8 @@ pub(super) fn segment(time_ns: u64, frame: &[u8]) -> Option<Segment> {
     })
 }
 
-/// Where the IP packet ends by its own length: before the frame's padding, or behind what was captured. A length of zero, as
-/// cards that cut segments leave it, means the frame's end.
+/// Returns the end of the IP packet by its own length: it may lie before the frame's padding, or beyond the captured
+/// bytes. A length of zero, as network cards with segmentation offload leave it, means the frame's end.
 fn ip_end(network: Network, ip: usize, frame: &[u8]) -> Option<usize> {
     let be16 = |at: usize| frame.get(at..at + 2).map(|bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])));
     let (length, start) = match network {

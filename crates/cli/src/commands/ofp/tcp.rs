@@ -1,20 +1,21 @@
-//! TCP streams out of captured frames: each direction's bytes in order, whatever was resent, reordered or lost.
+//! Reassembles TCP streams from captured frames: each direction's bytes in order, despite retransmission, reordering
+//! and loss.
 use super::segment::{Direction, Segment, segment};
 use std::collections::{BTreeMap, HashMap};
 
-/// Most directions followed at a time; packets of further ones are counted and left out.
+/// Maximum number of directions followed at a time; packets of further ones are counted and left out.
 const MAX_DIRECTIONS: usize = 1 << 16;
-/// Most bytes kept per direction that came ahead of missing ones; then what is missing counts as lost.
+/// Maximum number of bytes kept per direction behind a gap; beyond it the missing bytes count as lost.
 const MAX_AHEAD: usize = 1 << 20;
 
-/// What comes out of the streams, each with the time of the packet that brought it.
+/// Output of a stream; it is passed on with the time of the packet that completed it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     /// The next bytes.
     Data(Vec<u8>),
-    /// So many bytes are missing in the capture here.
+    /// Number of bytes that are missing in the capture at this place.
     Lost(u64),
-    /// A new connection starts between the same ends.
+    /// A new connection starts between the same two addresses.
     Start,
 }
 
@@ -22,12 +23,12 @@ pub(super) enum Piece {
 #[derive(Default)]
 pub(super) struct Streams {
     directions: HashMap<Direction, Assembly>,
-    /// Packets of directions beyond [`MAX_DIRECTIONS`].
+    /// Number of packets of directions beyond [`MAX_DIRECTIONS`].
     pub(super) left_out: u64,
 }
 
 impl Streams {
-    /// Takes a frame captured at `time_ns`; hands on what it completes.
+    /// Processes a frame captured at `time_ns` and passes each completed piece to `each`.
     pub(super) fn receive(&mut self, time_ns: u64, frame: &[u8], mut each: impl FnMut(Direction, u64, Piece)) {
         let Some(segment) = segment(time_ns, frame) else { return };
         self.acknowledge(&segment, &mut each);
@@ -40,7 +41,7 @@ impl Streams {
         assembly.receive(segment, &mut |time, piece| each(direction, time, piece));
     }
 
-    /// What the receiver has and the capture has not will not come any more.
+    /// Declares bytes lost that the receiver has acknowledged and the capture does not contain.
     fn acknowledge(&mut self, segment: &Segment, each: &mut impl FnMut(Direction, u64, Piece)) {
         let other = Direction { from: segment.direction.to, to: segment.direction.from };
         if let (Some(wanted), Some(assembly)) = (segment.acknowledged, self.directions.get_mut(&other)) {
@@ -48,7 +49,7 @@ impl Streams {
         }
     }
 
-    /// Hands on what waits behind bytes that never came, in the order of the directions' addresses.
+    /// Passes on the data behind gaps at the end of the capture, in the order of the directions' addresses.
     pub(super) fn finish(self, mut each: impl FnMut(Direction, u64, Piece)) {
         let mut directions: Vec<_> = self.directions.into_iter().collect();
         directions.sort_by_key(|(direction, _)| *direction);
@@ -63,13 +64,13 @@ impl Streams {
 /// Puts one direction's segments in order.
 #[derive(Default)]
 struct Assembly {
-    /// The stream's first sequence number that was seen.
+    /// First sequence number of the stream that was captured.
     base: Option<u32>,
-    /// Bytes from `base` to the next one wanted.
+    /// Offset from `base` of the next byte to deliver.
     next: u64,
-    /// Segments behind a gap with their times, by the bytes from `base` to them.
+    /// Segments behind a gap, with their times, by their offset from `base`.
     ahead: BTreeMap<u64, (u64, Vec<u8>)>,
-    /// Bytes in `ahead`.
+    /// Number of bytes in `ahead`.
     ahead_bytes: usize,
 }
 
@@ -103,8 +104,8 @@ impl Assembly {
         }
     }
 
-    /// Bytes from `base` to a sequence number, which is near `next`; none if it lies before `base`. The number wraps round
-    /// every 4 GiB.
+    /// Converts a sequence number near `next`, given relative to `base`, to an offset from `base`. Returns `None` if
+    /// it lies before `base`. Sequence numbers wrap around every 4 GiB.
     fn position(&self, relative: u32) -> Option<u64> {
         #[expect(clippy::cast_possible_truncation, reason = "sequence numbers are compared modulo 2^32")]
         let distance = relative.wrapping_sub(self.next as u32).cast_signed();
@@ -114,7 +115,7 @@ impl Assembly {
     fn place(&mut self, at: u64, segment: Segment, each: &mut impl FnMut(u64, Piece)) {
         let old = usize::try_from(self.next.saturating_sub(at)).unwrap_or(usize::MAX);
         if old >= segment.length {
-            return; // sent again
+            return; // retransmitted
         }
         let data = segment.data.get(old..).unwrap_or_default().to_vec();
         let missing = segment.length - segment.data.len().max(old);
@@ -123,7 +124,7 @@ impl Assembly {
             self.keep(at, segment.time_ns, data);
         } else {
             self.deliver(segment.time_ns, data, each);
-            // A segment that was not captured whole leaves a hole behind it.
+            // A segment that was captured only in part leaves a gap after its captured bytes.
             if missing > 0 {
                 self.lose(segment.time_ns, missing as u64, each);
             }
@@ -157,7 +158,7 @@ impl Assembly {
         each(time_ns, Piece::Lost(bytes));
     }
 
-    /// Delivers what is no longer ahead.
+    /// Delivers the segments that are now contiguous.
     fn drain(&mut self, each: &mut impl FnMut(u64, Piece)) {
         while let Some(first) = self.ahead.first_entry().filter(|first| *first.key() <= self.next) {
             let (at, (time_ns, data)) = first.remove_entry();
@@ -167,7 +168,7 @@ impl Assembly {
         }
     }
 
-    /// Gives the bytes before the first segment ahead up.
+    /// Declares the bytes before the first segment in `ahead` lost, and delivers the segments after them.
     fn skip_gap(&mut self, each: &mut impl FnMut(u64, Piece)) {
         if let Some((at, (time_ns, _))) = self.ahead.first_key_value() {
             let (missing, time_ns) = (at.saturating_sub(self.next), *time_ns);
@@ -183,7 +184,7 @@ impl Assembly {
 mod tests {
     use super::*;
 
-    /// A frame with a TCP segment; `cut` bytes of the payload were not captured.
+    /// Returns a frame with a TCP segment; the last `cut` bytes of the payload were not captured.
     fn frame(sequence: u32, syn: bool, payload: &[u8], cut: usize) -> Vec<u8> {
         let mut frame = vec![0; 12];
         frame.extend([0x08, 0x00, 0x45, 0]);
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn what_the_receiver_has_is_not_waited_for() {
         let mut answer = frame(1, false, b"", 0);
-        // The other way round, acknowledging up to 107.
+        // A segment of the opposite direction, which acknowledges up to 107.
         answer[26..34].rotate_left(4);
         answer[34..38].rotate_left(2);
         answer[42..46].copy_from_slice(&107_u32.to_be_bytes());

@@ -1,6 +1,6 @@
-//! Times of captured packets, for people.
+//! Formats times of captured packets.
 
-/// A time as `2026-01-31T12:34:56.123456Z`.
+/// Formats a time in nanoseconds since 1970 as `2026-01-31T12:34:56.123456Z`.
 pub(crate) fn utc(time_ns: u64) -> String {
     let (seconds, micros) = (time_ns / 1_000_000_000, time_ns % 1_000_000_000 / 1000);
     let (days, second) = (seconds / 86_400, seconds % 86_400);
@@ -9,7 +9,8 @@ pub(crate) fn utc(time_ns: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z")
 }
 
-/// Year, month and day of a day since 1970, in the Gregorian calendar: years start in March, so that leap days end them.
+/// Converts days since 1970 to year, month and day of the Gregorian calendar. Years of the computation start in
+/// March, so that a leap day is a year's last day.
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468; // since 0000-03-01
     let (era, of_era) = (days / 146_097, days % 146_097);
