@@ -1,4 +1,4 @@
-//! Leader boards: all scenarios of a folder.
+//! Compares all scenarios of a folder and prints them as a leader board of the answers.
 use super::text::{right, table};
 use super::{Args, compared, json, nobody, prepared, status, tell};
 use anyhow::{Context as _, ensure};
@@ -10,10 +10,10 @@ use weir_compare::{Answer, Board, Comparison, Entry, Outcome, Place, State, page
 use weir_emulator::Cancel;
 use weir_scenario::Scenario;
 
-/// Most scenarios of a folder.
+/// Maximum number of scenarios in a folder.
 const MOST_FILES: usize = 10_000;
 
-/// Compares all scenarios of the folder.
+/// Compares all scenarios of the folder `args.path` and prints the leader board.
 pub(super) fn run(args: &Args, cancel: &Cancel) -> anyhow::Result<ExitCode> {
     let files = files(&args.path)?;
     let mut entries = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn run(args: &Args, cancel: &Cancel) -> anyhow::Result<ExitCode> {
     Ok(status(board.partial, comparisons(&board).all(|comparison| comparison.passed)))
 }
 
-/// The scenario files of a folder, by name.
+/// Returns the scenario files (`.toml`) of a folder, sorted by name.
 fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let cannot = || format!("cannot read {}", folder.display());
     let mut files = Vec::new();
@@ -52,7 +52,8 @@ fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A scenario that cannot be read, or that nobody answers, is a row of its own: the others go on.
+/// Compares the answers to one scenario. A scenario that cannot be read or has no answer becomes a failed row of the
+/// board, so that the remaining scenarios are still compared.
 fn outcome(file: &Path, args: &Args, cancel: &Cancel) -> Outcome {
     let scenario = match Scenario::read(file).map_err(anyhow::Error::from).and_then(|scenario| prepared(scenario, args))
     {
@@ -151,7 +152,7 @@ fn cells(place: &Place, number: impl Fn(f64) -> String) -> Vec<String> {
     cells
 }
 
-/// The board as CSV; errors are shares.
+/// Formats the board as CSV. Errors are fractions, not percent.
 fn csv(board: &Board) -> String {
     let mut text =
         "metric,answer,valid,unstable,not_answered,in_common,common_mean,common_median,common_p95,mean,median,p95\n"

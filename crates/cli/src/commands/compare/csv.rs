@@ -1,4 +1,4 @@
-//! A comparison as CSV: a line for each subject, answer and figure.
+//! Formats a comparison as CSV: one line for each subject, answer and figure.
 use std::fmt::Write as _;
 use weir_compare::page::Point;
 use weir_compare::{Comparison, Metric, Part, Status};
@@ -6,7 +6,7 @@ use weir_compare::{Comparison, Metric, Part, Status};
 const HEADER: &str =
     "scenario,part,name,answer,status,metric,value,half_width,reference,scaled_difference,log_ratio,inside,verdict";
 
-/// All points of a sweep, the swept values in front.
+/// Formats all points of a sweep; the swept values are the first columns.
 pub(super) fn csv(points: &[Point]) -> String {
     let keys = points.first().map_or(&[][..], |point| &point.values);
     let mut text: String = keys.iter().map(|(key, _)| quoted(key) + ",").collect();
@@ -56,7 +56,7 @@ fn rows(text: &mut String, values: &str, comparison: &Comparison) {
     }
 }
 
-/// A metric's name as in JSON.
+/// Returns the metric's name as in JSON.
 fn key(metric: Metric) -> String {
     serde_json::to_value(metric).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }

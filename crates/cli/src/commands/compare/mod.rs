@@ -1,4 +1,5 @@
-//! `weir compare`: the answers of several verbs to one scenario side by side, or to all of a folder; exit status as `weir run`.
+//! `weir compare`: prints the answers of several verbs to one scenario, or to all scenarios of a folder, side by
+//! side. The exit status is that of `weir run`.
 mod board;
 mod csv;
 mod text;
@@ -18,50 +19,53 @@ use weir_emulator::Cancel;
 use weir_scenario::Scenario;
 use weir_units::{Bps, Span};
 
-/// Puts what formulas, simulation and the live switch say about a scenario side by side: delays, loss and rate of each flow, how far each
-/// answer is from the reference, and a verdict. Of a folder, all its scenarios: a leader board of who is how far from the reference.
+/// Put the answers of formulas, simulation and the live switch to a scenario side by side: delays, loss and rate of
+/// each flow, the distance of each answer from the reference, and a verdict. For a folder, compare all its scenarios
+/// and print a leader board of the answers by their distance from the reference.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Scenario file (TOML; docs/scenario.md describes it), or a folder of them
     #[arg(value_name = "FILE or DIR")]
     path: PathBuf,
-    /// Who answers: some of predict, simulate, emulate (needs root), run
+    /// Verbs that answer: some of predict, simulate, emulate (needs root), run
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "predict,simulate,run")]
     answers: Vec<Verb>,
-    /// What the others are held against: run, emulate or simulate; by default the first of these that answered
+    /// Answer that the others are compared with: run, emulate or simulate; by default the first of these that
+    /// answered
     #[arg(long, value_name = "ANSWER", value_parser = reference)]
     reference: Option<Verb>,
-    /// Models that are asked beside the scenario's own formulas: all, or one by name; may be given several times
+    /// Additional models besides the scenario's own formulas: all, or one by name; may be given several times
     #[arg(long, value_name = "NAME")]
     model: Vec<String>,
-    /// Compare for each of several values of the file, all combinations if given more than once, as weir simulate has it; charts go along
-    /// the one of most values
+    /// Compare for each of several values of a key, for all combinations if given more than once, as in weir
+    /// simulate; the charts' axis is the key with the most values
     #[arg(long, value_name = "KEY=VALUES")]
     sweep: Vec<Sweep>,
-    /// Times that the scenario is run live, which gives its figures their intervals
+    /// Number of live runs of the scenario, from which the confidence intervals are computed
     #[arg(long, value_name = "NUMBER", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Replications in virtual time, instead of the scenario's; of whole networks packet by packet 3 if not given
+    /// Replications in virtual time, instead of the scenario's; 3 if not given, for whole networks packet by packet
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     replications: Option<u32>,
     /// Length of each tcp and udp item of traffic, and of all streams, instead of the scenario's
     #[arg(long, value_name = "TIME")]
     duration: Option<Span>,
-    /// Instead of the scenario's seed
+    /// Seed, instead of the scenario's
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// Threads that simulate; all cores if not given
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
-    /// Live hosts are network namespaces with real ping and iperf3 (needs root)
+    /// Run live hosts as network namespaces with real ping and iperf3 (needs root)
     #[arg(long)]
     netns: bool,
-    /// Rate, in virtual time packet by packet and in formulas, of links for which the scenario has none; 10Gbit/s if not given, and where devices
-    /// are simulated as stations no limit
+    /// Rate of links for which the scenario has none, in packet-by-packet simulation and in formulas; if not given,
+    /// 10Gbit/s, or no limit for devices simulated as stations
     #[arg(long, value_name = "RATE")]
     link_rate: Option<Bps>,
-    /// How long a thread that sleeps takes to wake up for a packet, in formulas and in virtual time packet by packet; if not given, as measured before the live
-    /// run: pings between two hosts at one switch, over links that take no time, wake four threads
+    /// Time that a sleeping thread takes to wake up for a packet, in formulas and in packet-by-packet simulation; if
+    /// not given, it is measured before the live run with pings between two hosts at one switch, over links without
+    /// delay, which wake four threads
     #[arg(long, value_name = "TIME")]
     wake_up: Option<Span>,
     /// Print the result as one JSON document
@@ -70,12 +74,12 @@ pub(crate) struct Args {
     /// Print the result as CSV, a line for each flow or device, answer and figure
     #[arg(long)]
     csv: bool,
-    /// Also write a page with charts
+    /// Write a page with charts, too
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
 }
 
-/// Replications of a network in virtual time that are enough for an interval.
+/// Default number of replications in packet-by-packet simulation, enough for an interval.
 const REPLICATIONS: u32 = 3;
 
 fn reference(text: &str) -> Result<Verb, String> {
@@ -85,7 +89,7 @@ fn reference(text: &str) -> Result<Verb, String> {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let signals = Signals::watch()?;
-    // Before all rounds, not after.
+    // Checked before all rounds, so that no result is lost.
     if let Some(path) = &args.report {
         output::check_file(path).with_context(|| format!("--report: write {}", path.display()))?;
     }
@@ -115,7 +119,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(status(is_partial, has_passed))
 }
 
-/// What is printed.
+/// Formats the result as JSON, CSV or text, as the options select.
 fn document(points: &[Point], args: &Args) -> anyhow::Result<String> {
     Ok(match (args.json, args.csv, points) {
         (true, _, [one]) if one.values.is_empty() => json(&one.comparison)?,
@@ -129,7 +133,7 @@ fn json<T: Serialize + ?Sized>(what: &T) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(what).context("cannot write the result as JSON")? + "\n")
 }
 
-/// Writes a result's page if that is asked for, and prints the result.
+/// Writes the result's page if `--report` is given, and prints the result.
 fn tell(args: &Args, text: &str, html: impl FnOnce() -> String) -> anyhow::Result<()> {
     if let Some(path) = &args.report {
         output::write_file(path, &html()).with_context(|| format!("--report: write {}", path.display()))?;
@@ -195,7 +199,7 @@ fn begin(scenario: &str, verb: Verb, round: u32, rounds: u32) {
     }
 }
 
-/// Why there is no answer at all.
+/// Returns the reason why there is no answer at all.
 fn nobody(comparison: &Comparison) -> String {
     let why = |answer: &Answer| match &answer.state {
         State::LeftOut(why) => Some(format!("{}: {why}", answer.by)),

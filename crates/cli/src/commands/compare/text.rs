@@ -1,9 +1,9 @@
-//! A comparison for people.
+//! Formats a comparison as text for a terminal.
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use weir_compare::{Answer, Comparison, Figure, Metric, Part, Row, Score, State, Status, Subject, Verb};
 
-/// Figures of the tables, with what they are multiplied by, their digits and their unit.
+/// Columns of the table of flows: metric, factor that converts it to the column's unit, decimals, and unit.
 const FLOW_COLUMNS: [(Metric, f64, usize, &str); 6] = [
     (Metric::DelayMean, 1e6, 0, ""),
     (Metric::DelayP50, 1e6, 0, ""),
@@ -15,7 +15,7 @@ const FLOW_COLUMNS: [(Metric, f64, usize, &str); 6] = [
 const DEVICE_COLUMNS: [(Metric, f64, usize, &str); 3] =
     [(Metric::Utilisation, 100.0, 1, "%"), (Metric::Packets, 1.0, 0, ""), (Metric::DelayMean, 1e6, 0, "")];
 
-/// The report of a point of a sweep, or of the scenario as it is.
+/// Formats one point of a sweep, or the scenario itself without a sweep.
 pub(super) fn point(point: &weir_compare::page::Point) -> String {
     let values: Vec<String> = point.values.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     let title = if values.is_empty() { String::new() } else { format!("== {}\n", values.join(", ")) };
@@ -52,7 +52,8 @@ fn flows(comparison: &Comparison) -> Table {
     table
 }
 
-/// What an answer's mean delay (without one its rate or loss) comes to, or why there is none.
+/// Returns the verdict on an answer for one subject, from the first of mean delay, rate and loss that can be compared
+/// with the reference, or the reason why there is no figure.
 fn judged(comparison: &Comparison, answer: &Answer, subject: &Subject, row: &Row) -> String {
     let note = row.note.clone().unwrap_or_default();
     let verdict = match &row.status {
@@ -101,14 +102,14 @@ fn devices(comparison: &Comparison) -> Table {
 fn cell(row: &Row, (metric, scale, digits, unit): &(Metric, f64, usize, &str)) -> String {
     let Some(Figure { value, half_width }) = row.figures.get(metric) else { return String::new() };
     let value = value * scale;
-    // Delays of a few microseconds keep their digits.
+    // Values under 100 get two decimals, so that delays of a few microseconds stay precise.
     let digits = if *digits > 0 || value >= 100.0 || value == 0.0 { *digits } else { 2 };
     let half = half_width.filter(|half| *half > 0.0);
     let half = half.map_or(String::new(), |half| format!(" ± {:.digits$}", half * scale));
     format!("{value:.digits$}{half}{unit}")
 }
 
-/// How far each answer is from the reference, over all flows.
+/// Summarises each answer's distance from the reference over all flows.
 fn verdicts(comparison: &Comparison) -> String {
     let Some(reference) = &comparison.reference else {
         return "Nothing to hold the answers against: neither run nor simulate answered\n".to_owned();
@@ -130,7 +131,7 @@ fn verdicts(comparison: &Comparison) -> String {
     text
 }
 
-/// A score in words.
+/// Describes one score as a sentence.
 fn sentence(score: &Score) -> String {
     let flows = score.errors.valid;
     let unit = |value: f64| match score.metric.is_share() {
@@ -157,7 +158,7 @@ fn sentence(score: &Score) -> String {
     text
 }
 
-/// What figures were made with, and who could not answer.
+/// Lists the conditions of each answer, the answers left out, and failures.
 fn conditions(comparison: &Comparison) -> String {
     let mut text = format!("Scenario {}\n", comparison.scenario);
     for answer in &comparison.answers {
@@ -184,7 +185,7 @@ pub(super) fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
     table
 }
 
-/// Numbers stand right.
+/// Right-aligns the columns.
 pub(super) fn right(table: &mut Table, columns: std::ops::Range<usize>) {
     let own = table.column_iter_mut().skip(columns.start).take(columns.len());
     own.for_each(|column| column.set_cell_alignment(CellAlignment::Right));

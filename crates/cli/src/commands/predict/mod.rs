@@ -1,4 +1,4 @@
-//! `weir predict`: a scenario file by formulas.
+//! `weir predict`: evaluates a scenario file by formulas.
 mod page;
 mod report;
 
@@ -10,25 +10,26 @@ use std::process::ExitCode;
 use weir_predict::{Prediction, Settings, predict};
 use weir_units::{Bps, Clock, Span, SystemClock};
 
-/// Predicts what the packets of a scenario will meet: delays, losses and utilisations by flow and by device, by formulas, with the formula that
-/// was used, why, and when not to trust it. What has no steady state is said by name; the rest is answered all the same.
+/// Predict delays, losses and utilisations of a scenario by flow and by device, by formulas. Each answer names its
+/// formula, the reason for choosing it, and when not to trust it. Parts without a steady state are named; the rest is
+/// answered nevertheless.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Scenario file (TOML; docs/scenario.md describes it)
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Predict for each of several values of the file, all combinations if given more than once: KEY=A,B,C or KEY=FROM..TO:STEP,
-    /// such as 'traffic.rate=20..200:20' or 'traffic[0].new_flows=0.1,0.2'
+    /// Predict for each of several values of a key, for all combinations if given more than once: KEY=A,B,C or
+    /// KEY=FROM..TO:STEP, such as 'traffic.rate=20..200:20' or 'traffic[0].new_flows=0.1,0.2'
     #[arg(long, value_name = "KEY=VALUES")]
     sweep: Vec<Sweep>,
-    /// Ask other models of a switch and its controller, too: all, or one by name (weir model --list has them)
+    /// Evaluate other models of a switch and its controller, too: all, or one by name (weir model --list shows them)
     #[arg(long, value_name = "NAME")]
     model: Vec<String>,
     /// Rate of links for which the scenario has none
     #[arg(long, value_name = "RATE", default_value_t = Settings::default().link_rate)]
     link_rate: Bps,
-    /// How long a thread that sleeps takes to wake up for a packet, of switches without timing and of hosts; none by itself, live some tens of
-    /// microseconds: weir compare measures it
+    /// Time that a sleeping thread takes to wake up for a packet, for switches without timing and for hosts; zero
+    /// unless given, live some tens of microseconds: weir compare measures it
     #[arg(long, value_name = "TIME", default_value = "0us")]
     wake_up: Span,
     /// Print the result as one JSON document
@@ -37,12 +38,12 @@ pub(crate) struct Args {
     /// Print the result as CSV, a line for each flow and point of a sweep
     #[arg(long)]
     csv: bool,
-    /// Also write a page with charts
+    /// Write a page with charts, too
     #[arg(long, value_name = "FILE.html")]
     plot: Option<PathBuf>,
 }
 
-/// One point of a sweep, or the scenario as it is.
+/// Prediction for one point of a sweep, or for the scenario itself without a sweep.
 #[derive(Debug, Serialize)]
 pub(super) struct Answer {
     #[serde(skip_serializing_if = "Point::is_empty")]

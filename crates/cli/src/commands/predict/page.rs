@@ -1,4 +1,4 @@
-//! What was predicted, as a page with charts.
+//! Writes a prediction as an HTML page with charts.
 use super::Answer;
 use super::report::{Unit, percent, word};
 use crate::commands::sweep::plain;
@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_plot::{Axis, Bar, Bars, Cell, Chart, Figure, Look, Page, Point, Series, Table, leading_number, short};
 use weir_predict::{AlternativeAnswer, Delays, FlowAnswer, Prediction, Status};
 
-/// Devices on a chart.
+/// Maximum number of devices in a chart.
 const MOST_DEVICES: usize = 20;
-/// Points of a distribution's line.
+/// Number of points of a distribution's line.
 const POINTS: u32 = 120;
 
-/// The page.
+/// Returns the page as HTML.
 pub(super) fn page(answers: &[Answer], footer: &str) -> String {
     let scenario = answers.first().map_or("", |answer| answer.prediction.scenario.as_str());
     let mut page = Page::new(&format!("Prediction of {scenario}"));
@@ -115,7 +115,7 @@ fn devices(prediction: &Prediction, unit: &Unit) -> Table {
     Table { head, texts: 3, rows: prediction.devices.iter().map(row).collect() }
 }
 
-/// Lines over the values of what was swept, if they are numbers; else over their places.
+/// Adds line charts over the swept values, if they are numbers, otherwise over their positions in the sweep.
 fn swept(page: &mut Page, answers: &[Answer], unit: &Unit) {
     let key = along(answers);
     let numbers: Option<Vec<f64>> =
@@ -164,7 +164,7 @@ fn swept(page: &mut Page, answers: &[Answer], unit: &Unit) {
     }
 }
 
-/// The key of most values, the first of several.
+/// Returns the key with the most values, the first of several.
 fn along(answers: &[Answer]) -> String {
     let keys: Vec<&String> = answers.first().map_or_else(Vec::new, |answer| answer.point.0.keys().collect());
     let values = |key: &str| {
@@ -174,7 +174,7 @@ fn along(answers: &[Answer]) -> String {
     keys.into_iter().rev().max_by_key(|key| values(key)).cloned().unwrap_or_default()
 }
 
-/// What else was swept.
+/// Names the values of the other swept keys.
 fn group(answer: &Answer, key: &str) -> String {
     let others = answer.point.0.iter().filter(|(other, _)| other.as_str() != key);
     others.map(|(other, value)| format!(", {other} {}", plain(value))).collect()

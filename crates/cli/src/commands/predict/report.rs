@@ -1,4 +1,4 @@
-//! What was predicted, for people and as CSV.
+//! Formats a prediction as text and as CSV.
 use super::Answer;
 use crate::commands::sweep::plain;
 use comfy_table::{CellAlignment, Table, presets};
@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use weir_plot::short;
 use weir_predict::{AlternativeAnswer, Delays, FlowAnswer, Prediction, Status};
 
-/// From here on times are in milliseconds.
+/// Longest delay in seconds from which on times are shown in milliseconds.
 const MILLISECONDS_FROM: f64 = 0.01;
-/// Devices shown; of more, those with most to do.
+/// Maximum number of devices shown; if there are more, those with the highest utilisation are shown.
 const MOST_DEVICES: usize = 20;
 
-/// What the figures come from.
+/// Returns the line that states the origin of the figures.
 pub(super) fn footer(file: &str, seconds: f64) -> String {
     format!(
         "Predicted in {:.1} ms with weir {}, scenario file {file}; nothing was run",
@@ -20,7 +20,7 @@ pub(super) fn footer(file: &str, seconds: f64) -> String {
     )
 }
 
-/// The whole report.
+/// Formats the whole report.
 pub(super) fn text(answers: &[Answer], footer: &str) -> String {
     let mut text = match answers {
         [one] if one.point.is_empty() => one_text(&one.prediction),
@@ -68,7 +68,7 @@ fn one_text(prediction: &Prediction) -> String {
     text
 }
 
-/// A few names, and how many more there are.
+/// Joins the first names, and says how many more there are.
 fn list(names: &[String]) -> String {
     const SHOWN: usize = 6;
     if names.len() <= SHOWN {
@@ -204,7 +204,7 @@ fn swept_text(answers: &[Answer]) -> String {
     text
 }
 
-/// Status, packets, loss and delays of a flow.
+/// Formats status, packet rate, loss and delays of a flow.
 fn numbers(flow: &FlowAnswer, unit: &Unit) -> Vec<String> {
     let mut cells =
         vec![word(&flow.status).to_owned(), short(flow.packets_per_s), flow.loss.map_or_else(String::new, percent)];
@@ -223,11 +223,11 @@ pub(super) fn word(status: &Status) -> &'static str {
 }
 
 pub(super) fn percent(share: f64) -> String {
-    // Smaller losses are what rounding leaves.
+    // Smaller losses are rounding errors and print as zero.
     if share > 1e-10 && share < 1e-4 { format!("{:.0e}%", share * 100.0) } else { format!("{:.2}%", share * 100.0) }
 }
 
-/// Microseconds or milliseconds, whichever suits the longest delay.
+/// Unit of time for a table: microseconds or milliseconds, chosen by the longest delay.
 pub(super) struct Unit {
     pub(super) name: &'static str,
     factor: f64,
@@ -247,7 +247,7 @@ impl Unit {
 
     pub(super) fn time(&self, seconds: f64) -> String {
         let value = seconds * self.factor;
-        // Beside longer times, short ones are easier to read without a power of ten.
+        // In a column with longer times, short ones are easier to read without an exponent.
         if (1e-4..0.01).contains(&value) { format!("{value:.4}") } else { short(value) }
     }
 
@@ -274,7 +274,7 @@ fn table(head: &[&str], numbers: std::ops::Range<usize>) -> Table {
     table
 }
 
-/// A line for each flow, and for each other model, of each point.
+/// Formats one CSV line for each flow and each other model, at each point.
 pub(super) fn csv(answers: &[Answer]) -> String {
     let keys: Vec<&String> = answers.first().map(|answer| answer.point.0.keys().collect()).unwrap_or_default();
     let mut head: Vec<String> = keys.iter().map(|key| quoted(key)).collect();

@@ -1,4 +1,4 @@
-//! `weir profile tcp:HOST:PORT --data eth0,eth1`: measures a switch.
+//! `weir profile tcp:HOST:PORT --data eth0,eth1`: measures the timing of a switch and writes its profile.
 use super::text;
 use crate::commands::ofp::time::utc;
 use crate::commands::run::{STOPPED, Signals};
@@ -17,50 +17,51 @@ use weir_profiler::{
 };
 use weir_units::{Clock as _, Instant, Span, SystemClock};
 
-/// Longest grid file.
+/// Maximum size of a grid file in bytes.
 const MAX_GRID: u64 = 64 * 1024;
-/// Time between lines about how far it is, where there is no terminal.
+/// Time between lines of progress, if standard error is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 #[derive(clap::Args)]
 pub(super) struct Measure {
-    /// The switch to measure, whose entries are deleted: tcp:HOST:PORT or unix:PATH where it listens for controllers, ptcp:PORT to let it connect.
-    /// A device without OpenFlow has none: with --only data its data plane is measured
+    /// The switch to measure; its flow entries are deleted: tcp:HOST:PORT or unix:PATH to connect to the switch,
+    /// ptcp:PORT to let it connect. A device without OpenFlow has none: with --only data its data plane is measured
     #[arg(value_name = "SWITCH")]
     target: Option<Target>,
-    /// Network interfaces that lead to its ports: packets go in by the first and come out by the second. With a third, modified entries lead there,
-    /// else back out of the first. Instead of a name, a port such as af_xdp:eth0
+    /// Network interfaces connected to its ports: packets enter by the first and leave by the second. Modified
+    /// entries output to the third; without a third, back to the first. Instead of a name, a port such as af_xdp:eth0
     #[arg(long, value_name = "INTERFACE", value_delimiter = ',')]
     data: Vec<String>,
-    /// The switch's ports behind them, to be told if they are others [default: found out]
+    /// Port numbers of the switch at these interfaces [default: found out]
     #[arg(long, value_name = "PORT", value_delimiter = ',')]
     ports: Vec<PortNo>,
-    /// Minutes instead of the better part of an hour: fewer sizes, fewer runs
+    /// Measure fewer sizes with fewer runs: minutes instead of the better part of an hour
     #[arg(long)]
     quick: bool,
-    /// Sizes and numbers of runs from a file; that of another measurement is grid.toml in its folder
+    /// Read sizes and numbers of runs from a file; an earlier measurement's are in grid.toml in its folder
     #[arg(long, value_name = "FILE", conflicts_with = "quick")]
     grid: Option<PathBuf>,
-    /// Measure this alone
+    /// Measure only this part
     #[arg(long, value_enum)]
     only: Option<Only>,
-    /// Where the profile and the raw runs go. A measurement that was stopped goes on where it was
+    /// Folder for the profile and the raw runs. A measurement that was stopped continues there
     #[arg(long, value_name = "FOLDER", default_value = "profile")]
     out: PathBuf,
     /// The profile's name [default: that of the folder]
     #[arg(long)]
     name: Option<String>,
-    /// OpenFlow version: 1.0 or 1.3 [default: the higher that both speak]
+    /// OpenFlow version: 1.0 or 1.3 [default: the higher one that both support]
     #[arg(long, value_parser = version)]
     openflow: Option<Version>,
-    /// How long the switch may take over anything
+    /// Longest time to wait for any answer of the switch
     #[arg(long, value_name = "TIME", default_value = "60s")]
     patience: Span,
-    /// The rig's own delay, which is taken off the device's: auto, none, veth (a pair made for the moment), IF,IF (two interfaces that a cable joins), a
-    /// time, or FILE, a report of `weir traffic --json` without the device. auto: veth if --data are such, else none
+    /// Delay of the measuring setup itself, which is subtracted from the device's: auto, none, veth (a pair created
+    /// for the measurement), IF,IF (two interfaces joined by a cable), a time, or FILE, a report of `weir traffic
+    /// --json` without the device. auto: veth if --data are veth interfaces, else none
     #[arg(long, value_name = "RIG", default_value = "auto")]
     rig: RigSource,
-    /// What random choices come from
+    /// Seed of the random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Print the result as one JSON document, in seconds
@@ -71,7 +72,7 @@ pub(super) struct Measure {
 /// A part of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Only {
-    /// What commands and messages take
+    /// Durations of commands and messages
     Control,
     /// Sizes and policies of tables, batches
     Tables,
@@ -154,8 +155,10 @@ pub(super) fn run(measure: &Measure) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Checks that the options fit together.
+///
 /// # Errors
-/// There is nothing to measure.
+/// There is no switch to measure, or an option needs a switch.
 fn check(measure: &Measure) -> anyhow::Result<()> {
     let is_data_alone = measure.only == Some(Only::Data);
     anyhow::ensure!(
@@ -176,13 +179,13 @@ fn open(measure: &Measure) -> Result<Live, ProfilerError> {
     Live::open(target, &measure.data, &versions, measure.patience.0)
 }
 
-/// Which device it is, by which interfaces.
+/// Names the measured device and its interfaces.
 fn whose(measure: &Measure) -> String {
     let target = measure.target.as_ref().map_or("a device without OpenFlow".to_owned(), Target::to_string);
     format!("{target} by interfaces {}", measure.data.join(", "))
 }
 
-/// The rig's own delay: that of before, unless it is asked for.
+/// Returns the delay of the measuring setup: the one measured before, unless `--rig` asks for another.
 fn rig(measure: &Measure, grid: &Grid, store: &Store, stop: &mut dyn FnMut() -> bool) -> Result<Rig, ProfilerError> {
     if let (RigSource::Auto, Some(rig)) = (&measure.rig, store.rig()?) {
         return Ok(rig);
@@ -230,7 +233,7 @@ fn print(
     Ok(())
 }
 
-/// How progress is shown: a bar on a terminal, now and then a line elsewhere.
+/// Progress on standard error: a bar on a terminal, otherwise a line from time to time.
 struct Shown {
     bar: Option<ProgressBar>,
     clock: SystemClock,
@@ -275,7 +278,7 @@ impl Shown {
         }
     }
 
-    /// What the part takes from now on, as it went so far.
+    /// Estimates the remaining time of the current part from its progress so far.
     fn left(&self, at: &At<'_>, now: Instant) -> Option<Duration> {
         let share = at.done as f64 / at.of.max(1) as f64;
         (at.of > 0 && share > 0.02).then(|| now.since(self.began).mul_f64((1.0 - share) / share))

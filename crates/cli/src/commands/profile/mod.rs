@@ -1,4 +1,4 @@
-//! `weir profile`: how devices behave in time, measured and in files.
+//! `weir profile`: measures the timing of devices, and shows profile files.
 mod measure;
 mod text;
 
@@ -12,8 +12,8 @@ use weir_profile::{Profile, SHIPPED, differences, figures};
 /// Exit status of `diff` for profiles that differ.
 const DIFFERENT: u8 = 1;
 
-/// Measures how a switch behaves in time (`weir profile tcp:HOST:PORT --data eth0,eth1`), and looks at profiles, the files that say so. PROFILE is a file, or
-/// the name of one that comes with weir.
+/// Measure a switch's timing (`weir profile tcp:HOST:PORT --data eth0,eth1`), and look at profiles, the files that
+/// describe it. PROFILE is a file, or the name of one that comes with weir
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Args {
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 enum Command {
     /// List the profiles that come with weir
     List(List),
-    /// Show a profile's parameters, with what their values rest on
+    /// Show a profile's parameters, with the evidence for their values
     Show(Show),
     /// Compare two profiles, parameter by parameter; the exit status is 1 if they differ
     Diff(Diff),
@@ -46,23 +46,23 @@ struct List {
 
 #[derive(clap::Args)]
 struct Show {
-    /// A profile
+    /// The profile to show
     #[arg(value_name = "PROFILE")]
     profile: String,
     /// Print the result as one JSON document, in seconds
     #[arg(long)]
     json: bool,
-    /// Print the file itself, such as to begin one of your own with
+    /// Print the file itself, for example as a start for your own
     #[arg(long, conflicts_with = "json")]
     toml: bool,
 }
 
 #[derive(clap::Args)]
 struct Diff {
-    /// A profile
+    /// The first profile
     #[arg(value_name = "PROFILE")]
     left: String,
-    /// Another
+    /// The second profile
     #[arg(value_name = "PROFILE")]
     right: String,
     /// Print the result as one JSON document, in seconds
@@ -72,17 +72,17 @@ struct Diff {
 
 #[derive(clap::Args)]
 struct Validate {
-    /// Profiles
+    /// The profiles to check
     #[arg(value_name = "PROFILE", required = true)]
     profiles: Vec<String>,
 }
 
 #[derive(clap::Args)]
 struct Plot {
-    /// A profile
+    /// The profile to plot
     #[arg(value_name = "PROFILE")]
     profile: String,
-    /// Where the page goes
+    /// File to which the page is written
     #[arg(short, long, value_name = "FILE.html", default_value = "profile.html")]
     output: PathBuf,
 }
@@ -154,7 +154,7 @@ fn diff(diff: &Diff) -> anyhow::Result<ExitCode> {
     Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(DIFFERENT) })
 }
 
-/// Says what is wrong with each, not with the first alone.
+/// Checks all profiles and reports the error of each, not only the first.
 fn validate(validate: &Validate) -> anyhow::Result<ExitCode> {
     let mut wrong = 0;
     for name in &validate.profiles {

@@ -1,4 +1,4 @@
-//! Profiles for people to read.
+//! Formats profiles as text and as a page with charts.
 use std::fmt::Write as _;
 use weir_plot::{Cell, Figure, Page, Table};
 use weir_profile::{Difference, Parameter, Profile};
@@ -29,7 +29,7 @@ pub(super) fn show(profile: &Profile) -> String {
     text
 }
 
-/// What a value rests on, in words.
+/// Describes the evidence for a value: interval, fit, samples.
 fn evidence(parameter: &Parameter) -> String {
     let Some(evidence) = &parameter.evidence else { return String::new() };
     let interval = evidence.interval.map(|[low, high]| format!("{} to {}", parameter.show(low), parameter.show(high)));

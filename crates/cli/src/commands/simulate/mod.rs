@@ -1,4 +1,4 @@
-//! `weir simulate`: a scenario file in virtual time; exit status as `weir run`.
+//! `weir simulate`: simulates a scenario file in virtual time. The exit status is that of `weir run`.
 mod report;
 mod report_stations;
 mod stations;
@@ -20,51 +20,54 @@ use weir_sim::Watch;
 use weir_sim::network::{Settings, simulate};
 use weir_units::{Bps, Span};
 
-/// How often progress is shown, and a signal looked for.
+/// Interval for showing progress and checking for a signal.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
-/// Simulates a scenario in virtual time, over the same code as live. Packets by rule ([[stream]]) are simulated at the level of lengths and
-/// classes, in independent replications with confidence intervals; traffic between hosts ([[traffic]]) packet by packet, once, or, if devices say how
-/// long they take ([switch.timing]), from queue to queue, in replications as well.
+/// Simulate a scenario in virtual time, with the code that also runs live. Packets by rule ([[stream]]) are simulated
+/// by their lengths and classes, in independent replications with confidence intervals. Traffic between hosts
+/// ([[traffic]]) is simulated packet by packet, once, or, if devices have service times ([switch.timing]), as a
+/// network of queues, in replications
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Scenario file (TOML; docs/scenario.md describes it)
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Simulate for each of several values of the file, all combinations if given more than once: KEY=A,B,C or KEY=FROM..TO:STEP,
-    /// such as 'switch[0].virtual[1].buffer=3kB..12kB:3kB' or, for every item of a list that has it, traffic.rate=20..200:20
+    /// Simulate for each of several values of a key, for all combinations if given more than once: KEY=A,B,C or
+    /// KEY=FROM..TO:STEP, such as 'switch[0].virtual[1].buffer=3kB..12kB:3kB' or, for every item of a list that has
+    /// the key, traffic.rate=20..200:20
     #[arg(long, value_name = "KEY=VALUES")]
     sweep: Vec<Sweep>,
-    /// Instead of the scenario's seed
+    /// Seed, instead of the scenario's
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Time in which packets count, or length of each tcp and udp item of traffic, instead of the scenario's
+    /// Time in which packets are counted, or length of each tcp and udp item of traffic, instead of the scenario's
     #[arg(long, value_name = "TIME")]
     duration: Option<Span>,
-    /// Time before packets count, instead of the scenario's
+    /// Time before packets are counted, instead of the scenario's
     #[arg(long, value_name = "TIME")]
     warm_up: Option<Span>,
     /// Independent replications, at least 1, instead of the scenario's
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     replications: Option<u32>,
-    /// Go on until every mean's 95 % interval is within this share of it on either side, such as 1%
+    /// Add replications until every mean's 95 % interval is within this share of it on either side, such as 1%
     #[arg(long, value_name = "SHARE", value_parser = share)]
     until: Option<f64>,
     /// Threads that simulate; all cores if not given
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
-    /// What is simulated: packets through links, flow tables and control sessions, which take no time but the links'; or stations, which take
-    /// the times of [switch.timing]. Stations if the scenario has such times, unless said otherwise
+    /// Level of the simulation: packets (through links, flow tables and control channels; only links take time) or
+    /// stations (with the times of [switch.timing]). Default: stations if the scenario has such times
     #[arg(long, value_name = "LEVEL", value_enum)]
     level: Option<Level>,
     /// Rate of links for which the scenario has none
     #[arg(long, value_name = "RATE", default_value_t = native::LINK_RATE)]
     link_rate: Bps,
-    /// How long control messages are under way, each way: without it the scenario's `delay` of its controller, or 50us if that is 0
+    /// Delay of control messages in each direction; without it the scenario's `delay` of its controller, or 50us if
+    /// that is 0
     #[arg(long, value_name = "TIME")]
     control_delay: Option<Span>,
-    /// How long a thread of a switch or of a host that sleeps takes to wake up, in virtual time packet by packet; live some tens of microseconds, which
-    /// weir compare measures
+    /// Time that a sleeping thread of a switch or host takes to wake up, in packet-by-packet simulation; live some
+    /// tens of microseconds, which weir compare measures
     #[arg(long, value_name = "TIME", default_value = "0s")]
     wake_up: Span,
     /// Print the result as one JSON document
@@ -75,12 +78,12 @@ pub(crate) struct Args {
     csv: bool,
 }
 
-/// What is simulated.
+/// Level of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Level {
     /// Every frame, through the code that runs live
     Packets,
-    /// Queues and the times that devices take
+    /// Queues and the service times of devices
     Stations,
 }
 
@@ -92,10 +95,10 @@ fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("found `{text}`, expected a share between 0 and 1 such as 1% or 0.01"))
 }
 
-/// One point of a sweep, or the scenario as it is.
+/// Result for one point of a sweep, or for the scenario itself without a sweep.
 #[derive(Debug, Serialize)]
 struct Answer {
-    /// What was swept, with its value.
+    /// Swept keys with their values.
     #[serde(skip_serializing_if = "Point::is_empty")]
     point: Point,
     #[serde(flatten)]
@@ -164,7 +167,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     )
 }
 
-/// The scenario with what the command line says instead.
+/// Applies the command line's overrides to the scenario.
 fn prepared(mut scenario: Scenario, args: &Args) -> anyhow::Result<Scenario> {
     if let Some(duration) = args.duration {
         super::run::set_duration(&mut scenario, duration)?;
@@ -202,7 +205,10 @@ fn answer(scenario: &Scenario, args: &Args, cancel: &Cancel, title: &str) -> any
     Ok(AnyResult::Streams(Box::new(simulated?)))
 }
 
-/// At which level a scenario is simulated.
+/// Selects the level at which a scenario is simulated.
+///
+/// # Errors
+/// The level `stations` is requested for a scenario with streams or without timing.
 fn level(scenario: &Scenario, args: &Args) -> anyhow::Result<Level> {
     let has_timing = weir_sim::stations::has_timing(scenario);
     let chosen = match args.level {
@@ -222,7 +228,7 @@ fn level(scenario: &Scenario, args: &Args) -> anyhow::Result<Level> {
     Ok(chosen)
 }
 
-/// Does work, shows meanwhile how far it is, and stops it when a signal comes.
+/// Runs `work`, shows its progress meanwhile, and cancels it when a signal arrives.
 fn watched<R: Send>(watch: &Watch, cancel: &Cancel, title: &str, scenario: &Scenario, work: impl FnOnce() -> R) -> R {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -245,7 +251,7 @@ fn watched<R: Send>(watch: &Watch, cancel: &Cancel, title: &str, scenario: &Scen
     })
 }
 
-/// A bar on a terminal, in microseconds of virtual time.
+/// Returns a progress bar in microseconds of virtual time, or `None` if standard error is no terminal.
 fn bar(title: &str, scenario: &Scenario) -> Option<ProgressBar> {
     if !std::io::stderr().is_terminal() {
         eprintln!("weir: simulating {title}");

@@ -1,4 +1,4 @@
-//! What was simulated, for people and as CSV.
+//! Formats the results of a simulation as text and as CSV.
 use super::report_stations;
 use super::streams::{Setup, Simulated};
 use super::{Answer, AnyResult};
@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use weir_sim::report::Row;
 use weir_sim::stats::Estimate;
 
-/// The whole report; `asked` is how many points there were to be.
+/// Formats the whole report. `asked` is the number of points that were to be simulated.
 pub(super) fn text(answers: &[Answer], asked: usize) -> String {
     let mut text = String::new();
     for answer in answers {
@@ -76,7 +76,7 @@ fn streams(result: &Simulated) -> String {
     text + &conditions(&result.setup, result.is_sure, result.partial && first.is_empty()) + &first
 }
 
-/// The most that is known of each group, and all together if there is more than one.
+/// Returns the most detailed rows of the report (groups, switches, ports or classes), followed by the total.
 fn rows(result: &Simulated) -> impl Iterator<Item = &Row> {
     let report = &result.report;
     let lists = [&report.groups, &report.switches, &report.ports, &report.classes];
@@ -84,7 +84,7 @@ fn rows(result: &Simulated) -> impl Iterator<Item = &Row> {
     most.into_iter().flatten().chain([&report.total])
 }
 
-/// With what it was simulated, and whether it is what was asked for.
+/// Describes the simulation's setup and whether the requested precision was reached.
 pub(super) fn conditions(setup: &Setup, is_sure: Option<bool>, is_partial: bool) -> String {
     let build = if setup.release_build { "release" } else { "debug" };
     let mut text = format!(
@@ -112,7 +112,7 @@ pub(super) fn conditions(setup: &Setup, is_sure: Option<bool>, is_partial: bool)
     text
 }
 
-/// A mean with half its interval.
+/// Formats a mean with half its confidence interval.
 pub(super) fn within(estimate: Option<Estimate>, scale: f64, digits: usize, unit: &str) -> String {
     let Some(Estimate { mean, half_width, .. }) = estimate else { return String::new() };
     let half = half_width.map_or(String::new(), |half| format!(" ± {:.digits$}", half * scale));
@@ -125,7 +125,7 @@ pub(super) fn table(header: &[&str]) -> Table {
     table
 }
 
-/// A line for each group and point; of networks one for each item of traffic.
+/// Formats one CSV line for each group and point; for networks one for each item of traffic.
 pub(super) fn csv(answers: &[Answer]) -> String {
     let mut text = String::new();
     for (number, answer) in answers.iter().enumerate() {
@@ -156,7 +156,7 @@ fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
-/// A number, or nothing.
+/// Formats a number; empty for `None`.
 pub(super) fn figure(value: Option<f64>) -> String {
     value.map_or(String::new(), |value| value.to_string())
 }

@@ -1,4 +1,4 @@
-//! What stations showed, for people and as CSV.
+//! Formats the results of simulated stations as text and as CSV.
 use super::report::{conditions, figure, table, within};
 use super::stations::Simulated;
 use comfy_table::CellAlignment;
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use weir_sim::stations::report::{FlowRow, StationRow, SwitchRow};
 use weir_sim::stats::Estimate;
 
-/// The whole report.
+/// Formats the whole report.
 pub(super) fn text(result: &Simulated) -> String {
     let report = &result.report;
     let mut text =
@@ -104,7 +104,7 @@ fn stations(rows: &[StationRow]) -> String {
 pub(super) const CELLS: &str = "kind,name,to,packets,per_second,loss,loss_ci,delay_s,delay_s_ci,p50_s,p95_s,p95_s_ci,p99_s,p99_s_ci,data_s,data_s_ci,\
                                 control_s,control_s_ci,asked,held_up,utilisation,utilisation_ci,queue,overloaded";
 
-/// Lines of the CSV form: flows, switches, stations.
+/// Returns the CSV lines: flows, switches, stations.
 pub(super) fn cells(result: &Simulated) -> Vec<Vec<String>> {
     let report = &result.report;
     let flows = report.flows.iter().map(flow_cells);
@@ -115,7 +115,7 @@ fn mean(estimate: Option<Estimate>) -> String {
     figure(estimate.map(|estimate| estimate.mean))
 }
 
-/// A mean with half its interval, as two cells.
+/// Returns a mean and half its confidence interval as two cells.
 fn sure(estimate: Option<Estimate>) -> [String; 2] {
     [mean(estimate), figure(estimate.and_then(|estimate| estimate.half_width))]
 }

@@ -1,4 +1,4 @@
-//! Scenarios whose devices say how long they take: replications, summed up.
+//! Simulates scenarios whose devices have service times, in replications.
 use super::streams::{Counted, Setup, replications};
 use anyhow::Context as _;
 use serde::Serialize;
@@ -10,22 +10,22 @@ use weir_sim::stats::Confidence;
 use weir_sim::{Watch, replicate};
 use weir_units::{Clock as _, SystemClock};
 
-/// What simulating a scenario's stations gave.
+/// Result of simulating a scenario's stations.
 #[derive(Debug, Serialize)]
 pub(super) struct Simulated {
-    /// At which level, for whom the figures surprise.
+    /// Level of the simulation, always `stations`. Figures of other levels differ, so the JSON names it.
     pub(super) level: &'static str,
     pub(super) setup: Setup,
-    /// Whether it was stopped: fewer replications than asked for.
+    /// True if the simulation was stopped after fewer replications than requested.
     pub(super) partial: bool,
-    /// Whether the intervals are as narrow as asked for, if that was asked for.
+    /// True if the confidence intervals are as narrow as requested; absent if no width was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) is_sure: Option<bool>,
     #[serde(flatten)]
     pub(super) report: Report,
 }
 
-/// Simulates the scenario's stations in replications.
+/// Simulates the scenario's stations in replications and summarises them.
 pub(super) fn simulate(scenario: &Scenario, threads: usize, watch: &Watch) -> anyhow::Result<Simulated> {
     let clock = SystemClock::start();
     let plan = plan(scenario)?;

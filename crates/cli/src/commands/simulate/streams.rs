@@ -1,4 +1,4 @@
-//! Scenarios with packets by rule: replications, summed up.
+//! Simulates scenarios with packets by rule, in replications.
 use serde::Serialize;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -9,28 +9,29 @@ use weir_sim::stats::Confidence;
 use weir_sim::{Model, ModelError, Plan, RunResult, Watch, replicate, run};
 use weir_units::{Clock as _, SystemClock};
 
-/// Most replications when they go on until results are sure.
+/// Maximum number of replications if they continue until the results are precise enough.
 const MOST: u64 = 10_000;
-/// Fewest replications from which an interval is looked at.
+/// Smallest number of replications from which the confidence intervals are checked.
 const FEWEST: u64 = 3;
 
-/// What simulating a scenario gave.
+/// Result of simulating a scenario's streams.
 #[derive(Debug, Serialize)]
 pub(super) struct Simulated {
     pub(super) setup: Setup,
-    /// Whether it was stopped: fewer replications than asked for.
+    /// True if the simulation was stopped after fewer replications than requested.
     pub(super) partial: bool,
-    /// Seconds that had been simulated when it was stopped in the first replication, after the warm-up: the figures are of these alone.
+    /// Simulated seconds after the warm-up, if the simulation was stopped in the first replication; all figures cover
+    /// this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) first_replication_s: Option<f64>,
-    /// Whether the intervals are as narrow as asked for, if that was asked for.
+    /// True if the confidence intervals are as narrow as requested; absent if no width was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) is_sure: Option<bool>,
     #[serde(flatten)]
     pub(super) report: Report,
 }
 
-/// What the figures were simulated with.
+/// Conditions under which the figures were simulated.
 #[derive(Debug, Serialize)]
 pub(super) struct Setup {
     pub(super) scenario: String,
@@ -49,7 +50,7 @@ pub(super) struct Setup {
     pub(super) machine: Machine,
 }
 
-/// Simulates the model in replications.
+/// Simulates the model in replications and summarises them.
 pub(super) fn simulate(
     scenario: &Scenario,
     model: &Model,
@@ -76,7 +77,7 @@ pub(super) fn simulate(
     let done = replicate(&plan, one, sure)?;
     let mut runs = done.results;
     let replications = runs.len();
-    // Without a whole one, a part says more than nothing.
+    // Without a complete replication, the figures of an incomplete one are reported.
     let first = begun.into_inner().unwrap_or_else(PoisonError::into_inner).filter(|_| runs.is_empty());
     let first_replication_s = first.as_ref().map(|run| run.window_s);
     runs.extend(first);
@@ -88,7 +89,7 @@ pub(super) fn simulate(
     Ok(Simulated { setup, partial: done.stopped, first_replication_s, is_sure, report })
 }
 
-/// What was counted over all replications.
+/// Counters over all replications.
 pub(super) struct Counted {
     pub(super) replications: usize,
     pub(super) packets: u64,
@@ -96,7 +97,7 @@ pub(super) struct Counted {
 }
 
 impl Setup {
-    /// What `scenario` was simulated with, in `wall_s`.
+    /// Returns the setup for `scenario`, simulated in `wall_s` seconds of real time.
     pub(super) fn new(scenario: &Scenario, counted: &Counted, wall_s: f64, threads: usize) -> Setup {
         let window = weir_sim::scenario::window(scenario);
         Setup {
@@ -118,7 +119,7 @@ impl Setup {
     }
 }
 
-/// How many replications a scenario asks for.
+/// Returns the number of replications that a scenario requests.
 pub(super) fn replications(scenario: &Scenario, threads: usize) -> Plan {
     let asked = u64::from(scenario.simulate.replications);
     match scenario.simulate.until {
@@ -149,7 +150,7 @@ mod tests {
         assert!(found.partial && found.setup.replications == 0);
         let seconds = found.first_replication_s.expect("a part of it was simulated");
         assert!(seconds > 0.0 && seconds < 1000.0 && found.report.total.packets > 0, "{seconds}");
-        // Half of the line, over the time that was simulated and no longer.
+        // Half of the line rate, over the simulated time only.
         let rate = found.report.total.rate_bps.expect("packets arrived").mean;
         assert!((rate - 5e8).abs() < 5e7, "{rate}");
     }
