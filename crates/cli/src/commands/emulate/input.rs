@@ -1,5 +1,5 @@
-//! Where commands come from: a line editor on a terminal, plain lines from anywhere else. Read on a thread of its own, so that a signal ends the lab
-//! while a line is waited for.
+//! Reads commands of the prompt: with a line editor on a terminal, as plain lines otherwise. Reading runs on a
+//! separate thread, so that a signal can end the lab while the thread waits for a line.
 use anyhow::Context as _;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::DefaultEditor;
@@ -9,27 +9,27 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use weir_emulator::Cancel;
 
-/// What stands before what is typed.
+/// Prompt of the line editor.
 const PROMPT: &str = "weir> ";
-/// Longest line that is read.
+/// Maximum length of a line in bytes.
 const MAX_LINE: u64 = 64 * 1024;
-/// How often it is looked whether the lab is to end while a line is waited for.
+/// Interval for checking whether the lab was cancelled, while waiting for a line.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A line of input.
 pub(super) enum Line {
     Text(String),
-    /// Ctrl-C while typing: the line is given up.
+    /// Ctrl-C during input: the line is discarded.
     Interrupted,
     End,
 }
 
-/// Where lines come from.
+/// Source of command lines.
 pub(super) struct Input {
     ask: Sender<()>,
     lines: Receiver<anyhow::Result<Line>>,
     cancel: Cancel,
-    /// How the terminal was before it was edited on.
+    /// Terminal settings before the line editor changed them.
     terminal: Option<Termios>,
 }
 
@@ -46,14 +46,14 @@ impl Input {
                 }
             }
         };
-        // It is left behind where it waits for a line: the process is about to end.
+        // The thread is never joined: it may block in a read, and the process is about to end.
         std::thread::Builder::new().name("weir-input".into()).spawn(work).context("cannot start a thread for input")?;
         Ok(Input { ask, lines, cancel, terminal })
     }
 
-    /// The next line; the end also when the lab is to end.
+    /// Returns the next line, or [`Line::End`] at the end of input or when the lab is cancelled.
     pub(super) fn next_line(&mut self) -> anyhow::Result<Line> {
-        // Only now: while a command runs the terminal is its own.
+        // Reading starts only now, because a running command uses the terminal itself.
         if self.cancel.is_cancelled() || self.ask.send(()).is_err() {
             return Ok(Line::End);
         }
@@ -70,7 +70,7 @@ impl Input {
 impl Drop for Input {
     fn drop(&mut self) {
         if let Some(terminal) = &self.terminal {
-            // A signal may have come while a line was being edited.
+            // A signal may have interrupted the editor, which leaves the terminal in its editing mode.
             let _ = tcsetattr(stdin(), OptionalActions::Now, terminal);
         }
     }
@@ -85,7 +85,7 @@ fn reader() -> anyhow::Result<Read> {
     let mut editor = DefaultEditor::new().context("cannot edit lines on this terminal")?;
     Ok(Box::new(move || match editor.readline(PROMPT) {
         Ok(line) => {
-            // A history that is full forgets its oldest.
+            // Adding to a full history removes its oldest line.
             let _ = editor.add_history_entry(&line);
             Ok(Line::Text(line))
         }

@@ -1,5 +1,6 @@
-//! `weir emulate`: a scenario on real programs, with links and switches that keep to the times of the file, and a prompt; exit status 0 if all
-//! went well, 1 if traffic or a command did not, 2 for bad input, 3 if times cannot be trusted that must be (`--strict`), 130 when stopped.
+//! `weir emulate`: runs a scenario with real programs, over links and switches that keep the file's times, and offers
+//! a prompt. Exit status 0 if all went well, 1 if traffic or a command failed, 2 for bad input, 3 if times cannot be
+//! trusted and `--strict` is given, 130 when stopped.
 mod input;
 mod signals;
 
@@ -18,7 +19,7 @@ use weir_units::Span;
 
 /// Exit status of a run whose times cannot be trusted, with `--strict`.
 const NOT_FAITHFUL: u8 = 3;
-/// Exit status when a line of a script could not be read.
+/// Exit status if a line of a script could not be parsed.
 const BAD_LINE: u8 = 2;
 
 #[derive(clap::Args)]
@@ -27,19 +28,20 @@ pub(crate) struct Args {
     /// Scenario file (TOML; docs/scenario.md describes it)
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Give a prompt (or read commands from a pipe) though the file has traffic, which `traffic` runs
+    /// Give a prompt (or read commands from a pipe) even if the file has traffic; the command `traffic` runs it
     #[arg(long)]
     cli: bool,
-    /// Carry out this command of the prompt, and end; may be given several times
+    /// Run this command of the prompt, and end; may be given several times
     #[arg(long, value_name = "COMMAND", conflicts_with = "cli")]
     exec: Vec<String>,
-    /// Run N times slower than the file says, for networks that this machine is too slow for: rates of links are divided by N, delays multiplied,
-    /// and the scenario's traffic with them; what is reported is the file's time. Programs in hosts run in real time: what they tell takes N times
-    /// as long
+    /// Run N times slower than the file says, for networks that this machine is too slow for: rates of links are
+    /// divided by N, delays multiplied, and the scenario's traffic with them; reports use the file's time. Programs
+    /// in hosts run in real time: times that they report are N times as long
     #[arg(long, value_name = "N", default_value = "1")]
     dilate: Dilation,
-    /// How hosts find each other's Ethernet addresses: `ask` (ARP, neighbour discovery), `known` (they know those of their tenant from the start; Mininet's
-    /// --arp), or `auto`: they ask, unless the kernel's tables have no room for the answers of all
+    /// How hosts find each other's Ethernet addresses: `ask` (ARP, neighbour discovery), `known` (each host knows
+    /// those of its tenant from the start; Mininet's --arp), or `auto`: `ask`, unless the kernel's tables have no
+    /// room for all answers
     #[arg(long, value_name = "HOW", default_value = "auto")]
     neighbours: Neighbours,
     /// End with status 3 unless the certificate says that times are faithful
@@ -61,7 +63,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(duration) = args.duration {
         set_duration(&mut scenario, duration)?;
     }
-    // Before anything is started: a script with a mistake changes nothing.
+    // Parsed before anything is started, so that a script with a mistake changes nothing.
     let read = |line: &String| prompt::parse(&scenario, line).map_err(|problem| anyhow::anyhow!("--exec: {problem}"));
     let commands: Vec<Command> = args.exec.iter().map(read).collect::<Result<_, _>>()?;
     let signals = Signals::watch()?;
@@ -90,7 +92,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     session.finish(&args, is_whole)
 }
 
-/// What was started, and how long that took.
+/// Prints to standard error what was started, and how long that took.
 fn tell_start(scenario: &Scenario, lab: &Lab) {
     let started = lab.started();
     let (switches, hosts, links) = (scenario.switches.len(), scenario.hosts.len(), scenario.links.len());
@@ -108,15 +110,15 @@ fn tell_start(scenario: &Scenario, lab: &Lab) {
     }
 }
 
-/// A lab that is talked to.
+/// A running lab with its prompt.
 struct Session {
     console: Console,
     signals: Signals,
-    /// Only the result at the end goes to standard output as JSON; what commands say does not.
+    /// True if standard output carries only the final result as JSON; output of commands then goes to standard error.
     json: bool,
     failed: bool,
     misread: bool,
-    /// Why standard output does not have all that commands said.
+    /// First error of writing a command's output to standard output.
     lost: Option<anyhow::Error>,
 }
 
@@ -130,7 +132,7 @@ impl Session {
         Ok(())
     }
 
-    /// Reads lines until the end of input.
+    /// Reads and runs lines until the end of input.
     fn converse(&mut self) -> anyhow::Result<()> {
         let mut input = Input::open(self.signals.all().clone())?;
         loop {
@@ -152,7 +154,7 @@ impl Session {
         }
     }
 
-    /// Whether more is to come.
+    /// Runs one command. Returns false if the session is to end.
     fn carry_out(&mut self, command: &Command, reports: bool) -> anyhow::Result<bool> {
         let cancel = self.signals.begin();
         let mut shown = progress::Shown::new();
@@ -160,7 +162,7 @@ impl Session {
         let mut said = Vec::new();
         let json = self.json;
         let outcome = {
-            // Programs print by themselves: what is said before them is to be before them.
+            // Programs write to the terminal directly, so text that precedes their output must be flushed first.
             let mut out = Out { said: &mut said, json };
             self.console.carry_out(command, &cancel, &mut out, &mut progress)
         };
@@ -185,14 +187,15 @@ impl Session {
         Ok(true)
     }
 
-    /// Prints what a command said. If that cannot be written, the lab goes on, and its end is an error.
+    /// Prints a command's output. After a write error the lab goes on, and [`Session::finish`] returns the error.
     fn say(&mut self, said: &mut Vec<u8>) {
         if let Err(error) = flush(said, self.json) {
             self.lost.get_or_insert(error);
         }
     }
 
-    /// Takes the lab down and says how it was; `is_whole`: the file's traffic was all that was to be done.
+    /// Stops the lab and prints its result. `is_whole` is true if the file's traffic was the only thing to run: then
+    /// the full report is printed, otherwise only the certificate.
     fn finish(self, args: &Args, is_whole: bool) -> anyhow::Result<ExitCode> {
         let Session { console, signals, failed, misread, lost, .. } = self;
         let stopped = signals.all().is_cancelled();
@@ -216,7 +219,8 @@ impl Session {
     }
 }
 
-/// What commands say: on standard output at once when programs are about to print, otherwise when they are through.
+/// Collects a command's output. It is printed when flushed, which happens before a program prints, or at the
+/// command's end.
 struct Out<'a> {
     said: &'a mut Vec<u8>,
     json: bool,
@@ -237,14 +241,15 @@ fn flush(said: &mut Vec<u8>, json: bool) -> anyhow::Result<()> {
     let text = String::from_utf8_lossy(said).into_owned();
     said.clear();
     if json {
-        // Standard output is for the result at the end.
+        // Standard output carries only the final result.
         eprint!("{text}");
         return Ok(());
     }
     crate::output::print(&text)
 }
 
-/// With every emulation: on standard error when nobody asked for a report, so that output of commands stays as it is.
+/// Prints the certificate after every emulation. Standard error is used if standard output is no terminal, so that
+/// the output of commands stays unmixed.
 fn tell_certificate(result: &LabResult) -> anyhow::Result<()> {
     if let Some(certificate) = &result.certificate {
         if std::io::stdout().is_terminal() {

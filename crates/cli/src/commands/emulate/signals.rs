@@ -1,4 +1,5 @@
-//! Signals while a lab is talked to: Ctrl-C at a terminal ends the command that runs, anything else the lab.
+//! Handles signals during `weir emulate`: Ctrl-C at a terminal cancels the running command, all other signals end the
+//! lab.
 use anyhow::Context as _;
 use std::io::IsTerminal as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use weir_emulator::Cancel;
 
-/// Signals, waited for on a thread until dropped.
+/// Handler of signals on a separate thread, which runs until this is dropped.
 pub(super) struct Signals {
     all: Cancel,
     current: Arc<Mutex<Cancel>>,
@@ -48,12 +49,12 @@ impl Signals {
         Ok(Signals { all, current, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// What ends the lab.
+    /// Returns the token that ends the lab.
     pub(super) fn all(&self) -> &Cancel {
         &self.all
     }
 
-    /// What ends the command that now begins.
+    /// Returns a fresh token for a command that starts now; Ctrl-C cancels it.
     pub(super) fn begin(&self) -> Cancel {
         let fresh = Cancel::new();
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = fresh.clone();

@@ -1,4 +1,5 @@
-//! `weir run`: a scenario file, live; exit status 0 if all traffic did what the scenario expects, 1 if not, 130 when stopped.
+//! `weir run`: runs a scenario file live. Exit status 0 if all traffic did what the scenario expects, 1 if not, 130
+//! when stopped.
 pub(crate) mod progress;
 pub(crate) mod report;
 
@@ -11,9 +12,9 @@ use weir_emulator::{Cancel, LabResult, Options};
 use weir_scenario::{Scenario, TrafficKind};
 use weir_units::Span;
 
-/// Exit status of a run whose traffic did not do what was expected.
+/// Exit status of a run whose traffic did not do what the scenario expects.
 pub(crate) const NOT_AS_EXPECTED: u8 = 1;
-/// Exit status of a run that was stopped by a signal, as shells have it for Ctrl-C.
+/// Exit status of a run stopped by a signal; shells use the same value for Ctrl-C.
 pub(crate) const STOPPED: u8 = 130;
 
 #[derive(clap::Args)]
@@ -25,10 +26,11 @@ pub(crate) struct Args {
     lab: LabArgs,
 }
 
-/// How a scenario is run, for all commands that run one.
+/// Options for all commands that run a scenario.
 #[derive(clap::Args)]
 pub(crate) struct LabArgs {
-    /// Hosts are network namespaces with real ping and iperf3 (needs root) instead of network stacks in this process
+    /// Run hosts as network namespaces with real ping and iperf3 (needs root) instead of network stacks in this
+    /// process
     #[arg(long)]
     netns: bool,
     /// Length of each tcp and udp item of traffic, and of all streams, such as 10s, instead of the scenario's
@@ -67,7 +69,7 @@ fn json(result: &LabResult) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(result)? + "\n")
 }
 
-/// Replaces the length of all tcp and udp items.
+/// Replaces the duration of all streams and of all tcp and udp items of traffic.
 pub(crate) fn set_duration(scenario: &mut Scenario, wanted: Span) -> anyhow::Result<()> {
     anyhow::ensure!(!wanted.0.is_zero(), "--duration: found {wanted}, expected a time above zero such as 10s");
     scenario.simulate.duration = wanted.0;
@@ -79,7 +81,7 @@ pub(crate) fn set_duration(scenario: &mut Scenario, wanted: Span) -> anyhow::Res
     Ok(())
 }
 
-/// Signals that end a run, waited for on a thread until dropped.
+/// Handler of the signals that end a run. It waits on a separate thread, until dropped.
 pub(crate) struct Signals {
     pub(crate) cancel: Cancel,
     stop: Option<oneshot::Sender<()>>,

@@ -1,16 +1,16 @@
-//! Showing on standard error how far a run is: a bar on a terminal, now and then a line elsewhere.
+//! Shows the progress of a run on standard error: a bar on a terminal, otherwise a line from time to time.
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal as _;
 use std::time::Duration;
 use weir_emulator::Progress;
 
-/// Time between lines about traffic.
+/// Time between lines of progress.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// How progress is shown.
+/// Form in which progress is shown.
 pub(crate) enum Shown {
     Bar(ProgressBar),
-    /// With the time since traffic began at which the next line is due.
+    /// Lines of text, with the time since the start of traffic at which the next line is due.
     Lines(Duration),
 }
 
@@ -33,7 +33,7 @@ impl Shown {
         }
     }
 
-    /// Leaves the terminal as it was.
+    /// Removes the bar from the terminal.
     pub(crate) fn clear(&self) {
         if let Shown::Bar(bar) = self {
             bar.finish_and_clear();
@@ -69,7 +69,7 @@ fn tell_line(due: &mut Duration, progress: &Progress) {
             eprintln!("weir: traffic: {done} of {items} items are through after {elapsed:.1} of {expected:.1} s");
         }
         Progress::Pings { done, pings, elapsed } if elapsed >= due => {
-            // The first only if it takes long.
+            // The first line is omitted, so that short runs print none.
             if !due.is_zero() {
                 eprintln!("weir: {done} of {pings} pings are through after {:.1} s", elapsed.as_secs_f64());
             }

@@ -1,4 +1,4 @@
-//! The result of a run, for people.
+//! Formats the result of a run as text.
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use weir_emulator::LabResult;
@@ -6,10 +6,10 @@ use weir_emulator::result::{Delay, Mode, TrafficResult};
 use weir_scenario::Expect;
 use weir_units::Bps;
 
-/// Most hosts of which a matrix is shown; wider ones do not fit a screen.
+/// Maximum number of hosts for a matrix; wider ones do not fit a screen.
 const MATRIX_HOSTS: usize = 12;
 
-/// The whole report.
+/// Formats the whole report.
 pub(crate) fn text(result: &LabResult) -> String {
     let sections = [
         matrix(result).map(|table| ("Who reached whom (from the left to the top)", table)),
@@ -25,7 +25,7 @@ pub(crate) fn text(result: &LabResult) -> String {
     text + &footer(result)
 }
 
-/// What follows the tables: counts, conditions, and the verdict as the last line.
+/// Formats what follows the tables: counts, conditions, and the verdict as the last line.
 fn footer(result: &LabResult) -> String {
     let mut text = String::new();
     if result.drops.is_empty() {
@@ -81,7 +81,7 @@ fn verdict(result: &LabResult) -> String {
     format!("FAILED: {} of {items} items of traffic did not do what was expected\n", items - ok)
 }
 
-/// Hosts against hosts; nothing if there are too many, or no traffic.
+/// Returns the matrix of hosts by hosts, or `None` if there are too many hosts or there is no traffic.
 fn matrix(result: &LabResult) -> Option<Table> {
     let mut hosts: Vec<&str> = Vec::new();
     for name in result.traffic.iter().flat_map(|item| [item.from.as_str(), item.to.as_str()]) {
@@ -101,7 +101,7 @@ fn matrix(result: &LabResult) -> Option<Table> {
     Some(table)
 }
 
-/// What became of all traffic from one host to another.
+/// Returns the worst outcome of all traffic from one host to another.
 fn cell(result: &LabResult, from: &str, to: &str) -> &'static str {
     let between = |item: &&TrafficResult| item.from == from && item.to == to;
     let worst = result.traffic.iter().filter(between).map(|item| (item.ok, outcome(item))).min_by_key(|(ok, _)| *ok);
@@ -199,7 +199,7 @@ fn streams(result: &LabResult) -> Table {
     table
 }
 
-/// How late packets of streams were sent: what their delays are to be read with.
+/// Reports how late packets of streams were sent, which bounds the precision of their delays.
 fn lateness(result: &LabResult) -> String {
     let late = result.streams.iter().filter_map(|stream| stream.late);
     let worst = late.fold([0.0_f64; 2], |[p99, max], late| [p99.max(late.p99_us), max.max(late.max_us)]);
@@ -209,7 +209,7 @@ fn lateness(result: &LabResult) -> String {
     format!("Packets of streams were sent at most {:.0} us late, 99 % of each at most {:.0} us\n", worst[1], worst[0])
 }
 
-/// Packets sent; and how many it was to send, if it could not send them all.
+/// Formats the number of packets sent, and the number requested if not all could be sent.
 fn sent(item: &TrafficResult) -> String {
     match (item.sent, item.asked) {
         (Some(sent), Some(asked)) if sent < asked => format!("{sent} of {asked}"),
@@ -255,7 +255,7 @@ fn table(header: &[&str]) -> Table {
     table
 }
 
-/// Numbers stand right.
+/// Right-aligns the columns from `first` on.
 fn right_from(table: &mut Table, first: usize) {
     table.column_iter_mut().skip(first).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
 }

@@ -1,4 +1,4 @@
-//! Laws as users write them.
+//! Parses the traffic laws of the command line.
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use weir_model::Law;
@@ -6,14 +6,14 @@ use weir_port::PortSpec;
 use weir_traffic::{Arrival, Bimodal, Empirical, OnOff, ParetoOnOff, Size, Trace, TwoState};
 use weir_units::{Bps, Span};
 
-/// Longest file of sizes or times that is read.
+/// Maximum size in bytes of a file of sizes or times.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// When packets come.
+/// Arrival times of packets.
 #[derive(Debug, Clone)]
 pub(super) enum Gaps {
     Law(Arrival),
-    /// As a file has them.
+    /// Times from a file.
     Trace(PathBuf),
 }
 
@@ -65,11 +65,11 @@ impl FromStr for Gaps {
     }
 }
 
-/// How long packets are.
+/// Lengths of packets.
 #[derive(Debug, Clone)]
 pub(super) enum Sizes {
     Law(Size),
-    /// As a file of sizes and weights has them.
+    /// Distribution from a file of sizes and weights.
     File(PathBuf),
 }
 
@@ -90,7 +90,7 @@ impl FromStr for Sizes {
 }
 
 impl Sizes {
-    /// The law; a file is read.
+    /// Returns the distribution of lengths; a file is read.
     pub(super) fn law(&self) -> anyhow::Result<Size> {
         Ok(match self {
             Sizes::Law(law) => law.clone(),
@@ -102,7 +102,7 @@ impl Sizes {
     }
 }
 
-/// A list of times and lengths.
+/// Reads a file of times and lengths.
 pub(super) fn trace(file: &Path) -> anyhow::Result<Trace> {
     Trace::parse(&read(file)?).map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))
 }
@@ -118,7 +118,7 @@ fn read(file: &Path) -> anyhow::Result<String> {
     weir_units::read_text(file).map_err(unreadable)
 }
 
-/// How much is sent.
+/// Amount of traffic: packets per second or bits per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Rate {
     Packets(f64),
@@ -126,7 +126,7 @@ pub(super) enum Rate {
 }
 
 impl Rate {
-    /// Packets a second, if they have so many bytes in the mean.
+    /// Returns packets per second, for packets of `mean_bytes` bytes on average.
     pub(super) fn per_second(self, mean_bytes: f64) -> f64 {
         match self {
             Rate::Packets(rate) => rate,
@@ -154,7 +154,7 @@ impl FromStr for Rate {
     }
 }
 
-/// A tap: `NAME=PORT`.
+/// A tap, `NAME=PORT`.
 #[derive(Debug, Clone)]
 pub(super) struct Tap {
     pub(super) name: String,
@@ -172,7 +172,7 @@ impl FromStr for Tap {
     }
 }
 
-/// A run and how often its packets visited the device: `N=FILE`.
+/// Report file of a run, and the number of times that its packets passed the device: `N=FILE`.
 #[derive(Debug, Clone)]
 pub(super) struct Visits {
     pub(super) visits: f64,

@@ -1,4 +1,5 @@
-//! `weir traffic`: sends traffic by rule, says how well, and records what becomes of it; exit status 130 when stopped early.
+//! `weir traffic`: sends traffic by rule, reports how exactly it was sent, and records what becomes of it. Exit
+//! status 130 when stopped early.
 mod laws;
 mod offer;
 mod report;
@@ -16,7 +17,7 @@ use weir_port::{Port, PortSpec};
 use weir_traffic::recorder::Interval;
 use weir_units::Span;
 
-/// Longest report that is read.
+/// Maximum size of a report file in bytes.
 const MAX_REPORT_BYTES: u64 = 16 << 20;
 
 #[derive(clap::Args)]
@@ -30,9 +31,9 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Record what comes by a port, sent by `weir traffic` of another process, until stopped
+    /// Record packets that arrive at a port, sent by another `weir traffic` process, until stopped
     Record(RecordArgs),
-    /// What each visit of a device takes, from runs whose packets visited it several times
+    /// Compute the time of one visit to a device, from runs whose packets passed it several times
     PerVisit(PerVisitArgs),
 }
 
@@ -41,18 +42,19 @@ struct SendArgs {
     /// Port to send by, such as af_packet:eth0, af_xdp:eth0, tap:t0, memory:a, null: or pcap:out=FILE
     #[arg(value_name = "PORT", required = true)]
     port: Option<PortSpec>,
-    /// Port where packets come out, to record what became of them by the same clock
+    /// Port where packets arrive, to record them by the sender's clock
     #[arg(long, value_name = "PORT")]
     to: Option<PortSpec>,
     #[command(flatten)]
     offer: OfferArgs,
-    /// How long is sent and counts, such as 10s; a list or a capture without --gaps may end before [default: 10s]
+    /// Time for which packets are sent and counted, such as 10s; a list or a capture without --gaps may end before
+    /// [default: 10s]
     #[arg(long, value_name = "TIME")]
     duration: Option<Span>,
-    /// How long is sent before packets count
+    /// Time for which packets are sent before they are counted
     #[arg(long, value_name = "TIME", default_value = "0s")]
     warm_up: Span,
-    /// How long is waited for the last packets
+    /// Time to wait for the last packets
     #[arg(long, value_name = "TIME", default_value = "300ms")]
     drain: Span,
     #[command(flatten)]
@@ -61,13 +63,13 @@ struct SendArgs {
 
 #[derive(clap::Args)]
 struct RecordArgs {
-    /// Port where packets come in
+    /// Port where packets arrive
     #[arg(value_name = "PORT")]
     port: PortSpec,
-    /// How long is recorded [default: until stopped]
+    /// Time to record [default: until stopped]
     #[arg(long, value_name = "TIME")]
     duration: Option<Span>,
-    /// The run whose packets count, as its sender reports it [default: that of the first packet]
+    /// Run whose packets are counted, as its sender reports it [default: that of the first packet]
     #[arg(long, value_name = "N")]
     run: Option<u16>,
     #[command(flatten)]
@@ -76,7 +78,7 @@ struct RecordArgs {
 
 #[derive(clap::Args)]
 struct PerVisitArgs {
-    /// Visits and the report of a run, as --json wrote it: 1=one.json 2=two.json ...
+    /// Numbers of visits, each with the report of a run, as --json wrote it: 1=one.json 2=two.json ...
     #[arg(value_name = "N=FILE", required = true)]
     runs: Vec<Visits>,
     /// Print the result as one JSON document
@@ -84,18 +86,19 @@ struct PerVisitArgs {
     json: bool,
 }
 
-/// What is recorded and told.
+/// Options for recording and reporting.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Recording")]
 struct Recording {
-    /// A port on which packets are seen on their way, and its name in the report: NAME=PORT. On the interface of a control
-    /// channel packet-ins and packet-outs are seen. Repeatable
+    /// Port on which packets are observed on their way, and its name in the report: NAME=PORT. On the interface of a
+    /// control channel packet-ins and packet-outs are observed. Repeatable
     #[arg(long = "tap", value_name = "NAME=PORT")]
     taps: Vec<laws::Tap>,
-    /// Report of a run without the device, as --json wrote it: its delay is taken off
+    /// Report of a run without the device, as --json wrote it: its delay is subtracted
     #[arg(long, value_name = "FILE")]
     rig: Option<PathBuf>,
-    /// Packets that took longer went through the controller: the effective probability of a new flow is their share
+    /// Delay above which a packet counts as sent through the controller; their share is the effective probability of
+    /// a new flow
     #[arg(long, value_name = "TIME")]
     threshold: Option<Span>,
     /// Write a row for each interval to this file (CSV)
@@ -104,7 +107,7 @@ struct Recording {
     /// Length of these intervals
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     every: Span,
-    /// Stamps count from 1970, for machines whose clocks are kept together; to be given at both ends
+    /// Count time stamps from 1970, for machines with synchronised clocks; must be given at both ends
     #[arg(long)]
     wall_clock: bool,
     /// Print the result as one JSON document
@@ -144,7 +147,7 @@ fn record(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     go(rig, &args.record)
 }
 
-/// Runs to the end and tells.
+/// Runs the measurement to its end and prints the report.
 fn go(rig: Rig, args: &Recording) -> anyhow::Result<ExitCode> {
     let rig_delay = args.rig.as_deref().map(read_report).transpose()?;
     let mut series = args.series.as_deref().map(SeriesFile::create).transpose()?;
@@ -154,7 +157,7 @@ fn go(rig: Rig, args: &Recording) -> anyhow::Result<ExitCode> {
     let taken_off = rig_delay.map_or(Ok(()), |rig| result.take_off(&rig));
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { report::text(&result) };
     crate::output::print(&text)?;
-    // A time series that could not be written costs none of the result.
+    // Checked after printing, so that an unwritable time series does not suppress the result.
     series.map_or(Ok(()), SeriesFile::finish)?;
     taken_off.context("--rig")?;
     Ok(if result.partial { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
@@ -195,7 +198,7 @@ impl Recording {
     }
 }
 
-/// The time series, written row by row, so that what was measured is there whatever happens.
+/// Time series file. Each row is written when it is measured, so that an aborted run keeps its rows.
 struct SeriesFile {
     writer: csv::Writer<File>,
     problem: Option<csv::Error>,

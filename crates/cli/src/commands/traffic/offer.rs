@@ -1,4 +1,4 @@
-//! What is sent, as flags say it.
+//! Options for the traffic to send.
 use super::laws::{Gaps, Rate, Sizes, trace};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -8,46 +8,50 @@ use weir_traffic::{Arrival, FlowArrivals, FlowMix, Offer, Offered, Size};
 
 #[derive(clap::Args)]
 pub(super) struct OfferArgs {
-    /// Packets a second, such as 1000, 10k or 1.5M, or bits, such as 100Mbit/s [default: 1000; of a capture, its own]
+    /// Packets per second, such as 1000, 10k or 1.5M, or bits per second, such as 100Mbit/s [default: 1000; for a
+    /// capture, its own]
     #[arg(long, value_name = "RATE", help_heading = "Traffic")]
     rate: Option<Rate>,
-    /// When packets come: constant, poisson, pareto:SHAPE, on-off:ON,OFF, mmpp:HIGH,LOW,TIME (rates over the mean, mean stay in
-    /// the high one), pareto-on-off:ON,OFF,SHAPE, gamma:SCV, h2:SCV, uniform:LOW,HIGH (only their relation counts), law:JSON, or
-    /// trace:FILE with lines of SECONDS BYTES [default: poisson; of a capture, as it has them]
+    /// Law of the times between packets: constant, poisson, pareto:SHAPE, on-off:ON,OFF, mmpp:HIGH,LOW,TIME (rates
+    /// relative to the mean, mean time in the high state), pareto-on-off:ON,OFF,SHAPE, gamma:SCV, h2:SCV,
+    /// uniform:LOW,HIGH (only their ratio counts), law:JSON, or trace:FILE with lines of SECONDS BYTES [default:
+    /// poisson; for a capture, its own times]
     #[arg(long, value_name = "LAW", help_heading = "Traffic")]
     gaps: Option<Gaps>,
-    /// How long packets are, in bytes of the frame without FCS: a number, bimodal, imix, exp:MEAN, or file:FILE with lines of
-    /// BYTES WEIGHT
+    /// Packet length, in bytes of the frame without FCS: a number, bimodal, imix, exp:MEAN, or file:FILE with lines
+    /// of BYTES WEIGHT
     #[arg(long, value_name = "LAW", default_value = "100", help_heading = "Traffic")]
     size: Sizes,
-    /// What random numbers come from: the same seed gives the same packets
+    /// Seed of the random numbers: the same seed gives the same packets
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Traffic")]
     seed: u64,
-    /// Send the frames of this capture, as they are (then nothing can be told of each, but see --replay-headers), instead of packets by rule
+    /// Send the unchanged frames of this capture instead of packets by rule (then single packets cannot be traced,
+    /// but see --replay-headers)
     #[arg(long, value_name = "FILE", help_heading = "Traffic", conflicts_with_all = ["size", "flows", "flow_arrivals"])]
     replay: Option<PathBuf>,
-    /// Write the header that tells what becomes of a packet over the end of the payload of the capture's TCP and UDP packets, where it has room
+    /// Write the header that identifies a packet over the end of the payload of the capture's TCP and UDP packets
+    /// that have room for it
     #[arg(long, help_heading = "Traffic", requires = "replay")]
     replay_headers: bool,
-    /// Flows that packets are drawn from
+    /// Number of flows that packets are drawn from
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Flows")]
     flows: u64,
-    /// How much more popular the first flows are: the n-th is sent in proportion to n^-Z
+    /// Exponent of the flows' popularity: the n-th flow is sent in proportion to n^-Z
     #[arg(long, value_name = "Z", default_value_t = 0.0, help_heading = "Flows")]
     zipf: f64,
-    /// Probability that a packet begins a flow that never was
+    /// Probability that a packet starts a new flow
     #[arg(long, value_name = "P", default_value_t = 0.0, help_heading = "Flows")]
     new_flow: f64,
-    /// UDP destination port of packets that begin a flow, if it is another
+    /// UDP destination port of packets that start a new flow, if it differs
     #[arg(long, value_name = "PORT", help_heading = "Flows")]
     new_flow_port: Option<u16>,
-    /// Instead of packets, flows come: so many a second, without memory
+    /// Send flows instead of single packets: mean number of new flows per second, as a Poisson process
     #[arg(long, value_name = "RATE", help_heading = "Flows", conflicts_with_all = ["flows", "zipf", "new_flow", "gaps", "rate"])]
     flow_arrivals: Option<f64>,
-    /// Packets of such a flow, in the mean
+    /// Mean number of packets of such a flow
     #[arg(long, value_name = "N", default_value_t = 10.0, help_heading = "Flows", requires = "flow_arrivals")]
     flow_packets: f64,
-    /// Packets a second of such a flow while it lasts
+    /// Packets per second of such a flow while it lasts
     #[arg(long, value_name = "RATE", default_value_t = 100.0, help_heading = "Flows", requires = "flow_arrivals")]
     flow_rate: f64,
     /// Ethernet destination [default: 02:00:00:00:ff:02]
@@ -56,16 +60,16 @@ pub(super) struct OfferArgs {
     /// Ethernet source [default: 02:00:00:00:ff:01]
     #[arg(long, value_name = "MAC", help_heading = "Headers")]
     eth_src: Option<MacAddr>,
-    /// VLAN tag
+    /// VLAN id of the tag
     #[arg(long, value_name = "N", help_heading = "Headers")]
     vlan: Option<u16>,
-    /// IP source of the first 32768 flows; further flows count on from it [default: 198.18.0.1]
+    /// IP source of the first 32768 flows; further flows use the following addresses [default: 198.18.0.1]
     #[arg(long, value_name = "IP", help_heading = "Headers")]
     ip_src: Option<IpAddr>,
     /// IP destination [default: 198.19.0.1]
     #[arg(long, value_name = "IP", help_heading = "Headers")]
     ip_dst: Option<IpAddr>,
-    /// UDP source port of the first flow; further flows count on from it [default: 1024]
+    /// UDP source port of the first flow; further flows use the following ports [default: 1024]
     #[arg(long, value_name = "PORT", help_heading = "Headers")]
     udp_src: Option<u16>,
     /// UDP destination port [default: 9]
@@ -74,7 +78,7 @@ pub(super) struct OfferArgs {
 }
 
 impl OfferArgs {
-    /// The source; files are read.
+    /// Returns the traffic source; files are read.
     pub(super) fn source(&self) -> anyhow::Result<Source> {
         let replay = self.replay.as_deref().map(Replay::read).transpose()?;
         let replay = if self.replay_headers { replay.map(Replay::with_headers).transpose()? } else { replay };
@@ -99,7 +103,7 @@ impl OfferArgs {
     }
 
     fn rule(&self, arrival: &Arrival, replay: Option<&Replay>) -> anyhow::Result<Offered> {
-        // Frames of a capture have their own lengths: theirs only counts for the rate.
+        // Frames of a capture have their own lengths: only their mean is used, to convert a rate in bit/s.
         let size = match replay {
             Some(replay) => {
                 let mean = Offered::Trace(replay.trace().clone()).mean_bytes()?;

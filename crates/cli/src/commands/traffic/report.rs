@@ -1,4 +1,4 @@
-//! What a run gave, for people.
+//! Formats the result of a traffic run as text.
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use weir_generator::per_visit::{Growth, PerVisit};
@@ -7,7 +7,7 @@ use weir_traffic::recorder::{PathReport, Recorded};
 use weir_traffic::{Delay, GapQuality};
 use weir_units::Bps;
 
-/// The whole report.
+/// Formats the whole report.
 pub(super) fn text(report: &Report) -> String {
     let mut text = String::new();
     if let Some(sent) = &report.sent {
@@ -177,7 +177,7 @@ fn way(path: &PathReport) -> String {
     text
 }
 
-/// What visits take.
+/// Formats the time per visit.
 pub(super) fn per_visit(found: &PerVisit) -> String {
     let mut text = String::from("visits      mean us    median us\n");
     for (visits, mean, median) in &found.runs {
