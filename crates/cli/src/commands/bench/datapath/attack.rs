@@ -1,6 +1,6 @@
-//! Traffic that is to be hard. With rules from a file, headers that come close to many of them; without, the headers of
-//! tuple space explosion (Csikor and others, CoNEXT 2019): a few entries that let something in, and one header for each way to
-//! miss them, which is a mask of its own in switches that learn masks from packets.
+//! Adversarial traffic. With rules from a file: headers that nearly match many of them. Without a file: the headers
+//! of tuple space explosion (Csikor and others, CoNEXT 2019): a few entries that accept traffic, and one header for
+//! each way to miss them, each of which needs a separate mask in switches that learn masks from packets.
 use super::HeadersName;
 use super::case::{Case, CaseName, Wanted};
 use super::entry::{self, Tuple};
@@ -10,11 +10,11 @@ use weir_packet::Field;
 use weir_packet::field::ip_proto;
 use weir_port::null::{Header, Headers};
 
-/// What is let in: a source, a source port, a destination port.
+/// Values that the entries accept: a source, a source port, a destination port.
 const SOURCE: u32 = 0x0a00_0001;
 const SOURCE_PORT: u16 = 12_345;
 const DESTINATION_PORT: u16 = 80;
-/// Ways to miss all three: the first bit that differs of each.
+/// Number of ways to miss all three values: one for each combination of the first differing bits.
 const WAYS: u32 = 32 * 16 * 16;
 
 pub(super) fn case(wanted: &Wanted) -> anyhow::Result<Case> {
@@ -46,7 +46,7 @@ pub(super) fn case(wanted: &Wanted) -> anyhow::Result<Case> {
     })
 }
 
-/// Flows that are let in by their destination port.
+/// Returns a flow that is accepted by its destination port.
 fn calm(number: u32) -> Tuple {
     let [_, _, high, low] = number.to_be_bytes();
     Tuple {
@@ -58,10 +58,10 @@ fn calm(number: u32) -> Tuple {
     }
 }
 
-/// Values that differ from those let in first at the bit that the number says.
+/// Returns values that differ from the accepted ones first at the bits selected by `number`.
 fn hostile(number: u32) -> Tuple {
     let (source, source_port, destination_port) = (number % 32, number / 32 % 16, number / 512 % 16);
-    // Flows beyond the number of ways differ in bits that nobody looks at.
+    // Flows beyond [`WAYS`] differ only in bits that no entry matches.
     let more = number / WAYS;
     Tuple {
         source: SOURCE ^ 1 << (31 - source),

@@ -1,4 +1,4 @@
-//! A datapath between two ports, as the engine runs it.
+//! Test bed of the benchmark: a datapath between two ports, driven as the engine drives it.
 use super::case::Case;
 use super::entry::{COOKIE, IN, OUT};
 use super::{Args, CacheName, LookupName, OrderName, PortsName};
@@ -17,25 +17,25 @@ use weir_port::pcap::Writer;
 use weir_port::{Port, PortError, PortSpec, memory};
 use weir_units::{Clock, Instant, SystemClock};
 
-/// Frames taken at once, as by the engine.
+/// Frames per burst, as in the engine.
 pub(super) const BURST: usize = 32;
-/// Buffers that are there from the start, as the engine has them unless told otherwise.
+/// Frame buffers allocated at the start, the engine's default.
 const BUFFERS: u32 = 4096;
-/// Most flows in a looping capture.
+/// Maximum number of flows in a looping capture.
 const MAX_CAPTURED: u32 = 100_000;
 
-/// See the module's page.
+/// A datapath with one [`Way`], driven by the calling thread.
 pub(super) struct Bed {
     clock: SystemClock,
     datapath: Datapath,
     way: Way,
 }
 
-/// A way through the datapath, with the ports at its ends: what one thread drives.
+/// A path through the datapath with the ports at its ends, driven by one thread.
 pub(super) struct Way {
-    /// Whether frames go from port to port without it.
+    /// True if frames are passed from port to port without the datapath.
     is_bypassed: bool,
-    /// In front of the datapath's ports, where those are ends of something.
+    /// Far ends of the datapath's ports, if these are memory ports.
     ends: Option<Ends>,
     input: Box<dyn Port>,
     output: Box<dyn Port>,
@@ -44,7 +44,7 @@ pub(super) struct Way {
     out: Output,
 }
 
-/// What is at the far ends of memory ports.
+/// Source and sink at the far ends of memory ports.
 struct Ends {
     source: NullPort,
     near: memory::MemoryPort,
@@ -54,10 +54,10 @@ struct Ends {
 }
 
 impl Bed {
-    /// A datapath without entries.
+    /// Creates a datapath without entries.
     ///
     /// # Errors
-    /// The ports cannot be made.
+    /// The ports cannot be created.
     pub(super) fn new(case: &Case, args: &Args, max_entries: u32) -> anyhow::Result<Bed> {
         let (lookup, verdict_cache) = (lookup(args), verdict_cache(args));
         let config = DatapathConfig { max_entries, lookup, verdict_cache, ..DatapathConfig::default() };
@@ -70,32 +70,32 @@ impl Bed {
         Ok(bed)
     }
 
-    /// The time on this bed's clock.
+    /// Returns the time on this bed's clock.
     pub(super) fn now(&self) -> Instant {
         self.clock.now()
     }
 
-    /// Its clock.
+    /// Returns this bed's clock.
     pub(super) fn clock(&self) -> SystemClock {
         self.clock
     }
 
-    /// Its clock, and the datapath with what has been added.
+    /// Returns the clock and the datapath with the entries added so far.
     pub(super) fn into_datapath(self) -> (SystemClock, Datapath) {
         (self.clock, self.datapath)
     }
 
-    /// Adds an entry.
+    /// Adds a flow entry.
     ///
     /// # Errors
-    /// The datapath refuses it.
+    /// The datapath rejects the entry.
     pub(super) fn add(&mut self, flow: &weir_openflow::model::FlowMod) -> anyhow::Result<()> {
         let now = self.clock.now();
         let added = self.datapath.flow_mod(now, flow);
         added.map_err(|error| anyhow!("the datapath refuses an entry: {}", weir_openflow::text::error_name(error)))
     }
 
-    /// Bursts through the datapath, and what the engine does between packets.
+    /// Runs bursts through the datapath, followed by the work that the engine does between packets.
     ///
     /// # Errors
     /// A port fails.
@@ -107,24 +107,24 @@ impl Bed {
         Ok(())
     }
 
-    /// As [`Way::passed`].
+    /// Returns the packets received and sent so far, as [`Way::passed`].
     pub(super) fn passed(&self) -> (u64, u64) {
         self.way.passed()
     }
 
-    /// Packets that the case's entries of a table have counted.
+    /// Returns the packets counted by the case's entries of a table.
     ///
     /// # Errors
-    /// The datapath does not answer.
+    /// The datapath sends no reply.
     pub(super) fn hits(&mut self, table: u8) -> anyhow::Result<u64> {
         hits(&mut self.datapath, self.clock.now(), table)
     }
 }
 
-/// Packets that the case's entries of a table have counted.
+/// Returns the packets counted by the case's entries of a table.
 ///
 /// # Errors
-/// The datapath does not answer.
+/// The datapath sends no reply.
 pub(super) fn hits(datapath: &mut Datapath, now: Instant, table: u8) -> anyhow::Result<u64> {
     let asked = FlowRequest { table: TableId(table), cookie: COOKIE, cookie_mask: u64::MAX, ..FlowRequest::all() };
     let body = Body::MultipartRequest(MultipartRequest { more: false, body: RequestBody::Aggregate(asked) });
@@ -156,10 +156,11 @@ fn verdict_cache(args: &Args) -> VerdictCache {
 }
 
 impl Way {
-    /// The way of one of several threads, which brings all of a case's flows; in an order of its own if they are drawn.
+    /// Creates the path of one of several threads. Each thread sends all of a case's flows; drawn flows have a
+    /// different order in each thread.
     ///
     /// # Errors
-    /// The ports cannot be made.
+    /// The ports cannot be created.
     pub(super) fn new(case: &Case, args: &Args, thread: usize) -> anyhow::Result<Way> {
         let source = source(case, args, thread);
         let (ends, input, output) = match args.ports {
@@ -184,7 +185,7 @@ impl Way {
         })
     }
 
-    /// Bursts from port to port; `process` runs them through the datapath.
+    /// Moves bursts from port to port; `process` runs them through the datapath.
     ///
     /// # Errors
     /// A port fails.
@@ -224,13 +225,13 @@ impl Way {
         Ok(())
     }
 
-    /// Packets received and sent so far.
+    /// Returns the packets received and sent so far.
     pub(super) fn passed(&self) -> (u64, u64) {
         (self.input.counters().rx_packets, self.output.counters().tx_packets)
     }
 }
 
-/// The port that receives a case's flows.
+/// Returns the port that generates a case's flows.
 pub(super) fn source(case: &Case, args: &Args, thread: usize) -> NullPort {
     let order = match args.order {
         OrderName::Cycle => Order::cycle(case.flows.count()),
@@ -240,21 +241,21 @@ pub(super) fn source(case: &Case, args: &Args, thread: usize) -> NullPort {
 }
 
 impl Ends {
-    /// Frames for the datapath.
+    /// Sends a burst of the source's frames towards the datapath.
     fn feed(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
         self.source.receive(now, pool, &mut self.batch, BURST)?;
         self.near.transmit(now, pool, &mut self.batch)
     }
 
-    /// Frees what left the datapath.
+    /// Frees frames that left the datapath.
     fn drain(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
         self.far.receive(now, pool, &mut self.batch, BURST)?;
         self.sink.transmit(now, pool, &mut self.batch)
     }
 }
 
-/// Buffers as the engine's: where a heap puts them, many begin at the same place of a page, and what is written to one holds up what is read
-/// of another.
+/// Returns a pool with the engine's buffers. Buffers from a heap often start at equal offsets of a page, so
+/// that a write to one delays reads from another.
 fn pool() -> anyhow::Result<FramePool> {
     let slab = Slab::new(BUFFERS, SMALL_BUFFER).context("frame buffers")?;
     Ok(FramePool::alone(&Arc::new(Depot::of(vec![slab]))))
@@ -268,21 +269,21 @@ fn spec(text: &str) -> anyhow::Result<PortSpec> {
     Ok(text.parse()?)
 }
 
-/// A capture that has each flow once, again and again.
+/// Opens a port that replays a capture with each flow once, in a loop.
 fn captured(source: NullPort, flows: u32) -> anyhow::Result<Box<dyn Port>> {
     let folder = tempfile::tempdir().context("cannot make a directory for the capture")?;
     let file = folder.path().join("flows.pcap");
     capture(source, flows, &file)?;
-    // The path goes into text with options, which commas part.
+    // The path becomes part of a port specification, in which commas separate options.
     let path =
         file.to_str().filter(|path| !path.contains(',')).context("the temporary directory's name has a comma")?;
     Ok(weir_port::open(&spec(&format!("pcap:source,in={path},loop=1"))?)?)
 }
 
-/// Writes a capture of a port's next frames.
+/// Writes a capture of a port's next `flows` frames.
 ///
 /// # Errors
-/// There are more than a looping capture may have, or the file cannot be written.
+/// There are more flows than a looping capture may have, or the file cannot be written.
 pub(super) fn capture(mut source: NullPort, flows: u32, file: &Path) -> anyhow::Result<()> {
     if flows > MAX_CAPTURED {
         bail!(

@@ -1,4 +1,4 @@
-//! The cases: entries and the flows that meet them.
+//! The cases: flow entries, and the flows whose packets are sent.
 use super::entry::{self, PRIORITY};
 use super::{HeadersName, attack, masks, pipeline, routes, rules};
 use anyhow::{Context, anyhow, ensure};
@@ -7,24 +7,24 @@ use weir_openflow::model::{FlowMod, Match};
 use weir_packet::Field;
 use weir_port::null::{Flows, Headers};
 
-/// Entries of a table at most.
+/// Maximum number of entries in a table.
 const MAX_ENTRIES: u32 = 1 << 24;
 
 /// A case's name, as in the tables of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum CaseName {
-    /// No datapath, one flow: what making and releasing frames costs, which is in every other case, too
+    /// No datapath, one flow: the cost of creating and releasing frames, which every other case includes
     Io,
-    /// One entry on the input port, one flow
+    /// A single entry on the input port, one flow
     Port,
-    /// One entry with a wildcard, 1000 flows
+    /// A single entry with a wildcard, 1000 flows
     Wildcard,
-    /// Destination addresses, an entry and a flow each
+    /// Destination addresses, an entry and a flow for each
     Mac,
-    /// 5-tuples, an entry and a flow each
+    /// 5-tuples, an entry and a flow for each
     Udp,
-    /// MPLS labels, an entry and a flow each
+    /// MPLS labels, an entry and a flow for each
     Mpls,
     /// Entries with 32 different masks, 1024 flows
     Masks,
@@ -32,7 +32,7 @@ pub(super) enum CaseName {
     Lpm,
     /// Rules from --file, 100,000 drawn headers
     Classbench,
-    /// Headers that are to be hard: crossed from rules of --file, or tuple space explosion without
+    /// Adversarial headers: combined from rules of --file, or tuple space explosion without a file
     Attack,
     /// Five tables of 1000 entries each
     Pipeline,
@@ -52,7 +52,7 @@ impl CaseName {
     ];
 }
 
-/// What a case is to be like, where the user says.
+/// The user's settings for a case; `None` means the case's default.
 pub(super) struct Wanted<'a> {
     pub(super) entries: Option<u32>,
     pub(super) flows: Option<u32>,
@@ -65,21 +65,21 @@ pub(super) struct Wanted<'a> {
     pub(super) seed: u64,
 }
 
-/// What is measured.
+/// Entries and traffic of one measurement.
 pub(super) struct Case {
     pub(super) name: CaseName,
-    /// The case's entries, made one by one as they are loaded.
+    /// The case's entries, generated one by one as they are loaded.
     pub(super) entries: Box<dyn Iterator<Item = FlowMod>>,
     pub(super) flows: Flows,
-    /// Tables that a packet goes through; none if it does not meet the datapath.
+    /// Number of tables that a packet passes; 0 if it does not enter the datapath.
     pub(super) tables: u8,
 }
 
 impl Case {
-    /// A case as wanted.
+    /// Creates a case with the given settings.
     ///
     /// # Errors
-    /// The file is missing or cannot be read; an option does not go with the case, or is out of range.
+    /// The file is missing or cannot be read; an option does not fit the case, or is out of range.
     pub(super) fn new(name: CaseName, wanted: &Wanted) -> anyhow::Result<Case> {
         wanted.check(name)?;
         let case = match name {
@@ -122,12 +122,12 @@ impl Wanted<'_> {
         Ok(())
     }
 
-    /// The file that the case needs.
+    /// Returns the file that the case needs.
     pub(super) fn file(&self, what: &str) -> anyhow::Result<&Path> {
         self.file.ok_or_else(|| anyhow!("needs {what}: give --file FILE"))
     }
 
-    /// Flows of a kind.
+    /// Creates flows with the given headers.
     pub(super) fn flows(&self, headers: Headers, count: u32, spread: Option<u32>) -> anyhow::Result<Flows> {
         Flows::new(headers, count, spread, self.size).map_err(|problem| anyhow!("{problem}"))
     }
@@ -142,7 +142,7 @@ impl Wanted<'_> {
         Ok(Case { name, entries: Box::new(std::iter::once(entry::output(PRIORITY, matching))), flows, tables: 1 })
     }
 
-    /// An entry for each value; more flows than entries share them.
+    /// Creates one entry for each value. If there are more flows than entries, several flows match one entry.
     fn each(&self, name: CaseName, headers: Headers, matching: fn(u32) -> Match) -> anyhow::Result<Case> {
         let entries = self.entries.unwrap_or(1000);
         let flows = self.flows.unwrap_or(entries);
@@ -163,7 +163,7 @@ fn destination(number: u32) -> Match {
     Match::any().with(Field::EthDst, 0x0200_0000_0000 | u64::from(number))
 }
 
-/// The fields of the generator's UDP flows.
+/// Returns a match on all fields of the generator's UDP flow `number`.
 pub(super) fn five_tuple(number: u32) -> Match {
     let addresses = entry::udp().with(Field::Ipv4Src, source(number)).with(Field::Ipv4Dst, target(number));
     addresses.with(Field::UdpSrc, source_port(number)).with(Field::UdpDst, 2048_u16)

@@ -1,13 +1,13 @@
-//! The thread's place and its processor time.
+//! Processor affinity and processor time of a thread.
 use anyhow::{Context, ensure};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// Keeps this thread on a core, by default the last that it may use; which one that is.
+/// Pins this thread to a core, by default the last that it may use. Returns the core.
 ///
 /// # Errors
-/// The core is not there, or is not for this process.
+/// The core does not exist, or this process may not use it.
 pub(super) fn pin(wanted: Option<usize>) -> anyhow::Result<usize> {
     let cores = cores()?;
     let core = wanted.or_else(|| cores.last().copied()).unwrap_or(0);
@@ -20,7 +20,7 @@ pub(super) fn pin(wanted: Option<usize>) -> anyhow::Result<usize> {
     Ok(core)
 }
 
-/// Keeps this thread on a core, which may be another one than the thread that made it is kept to.
+/// Pins this thread to a core, which may differ from the core of the thread that created it.
 ///
 /// # Errors
 /// The system refuses.
@@ -30,10 +30,10 @@ pub(super) fn keep_to(core: usize) -> anyhow::Result<()> {
     sched_setaffinity(None, &only).with_context(|| format!("cannot stay on core {core}"))
 }
 
-/// The cores that this thread may use.
+/// Returns the cores that this thread may use.
 ///
 /// # Errors
-/// The system does not tell.
+/// The system does not report them.
 pub(super) fn cores() -> anyhow::Result<Vec<usize>> {
     let allowed = sched_getaffinity(None).context("cannot ask for the cores that this process may use")?;
     Ok((0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect())
@@ -43,7 +43,7 @@ fn list(cores: &[usize]) -> String {
     cores.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Processor time that this thread has used: without that of others that ran meanwhile on the same core.
+/// Returns the processor time of this thread, without the time of other threads on the same core.
 pub(in crate::commands::bench) fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))

@@ -1,7 +1,7 @@
-//! Numbers as people write them: `1000`, `100k`, `1M`.
+//! Parses numbers with a unit: `1000`, `100k`, `1M`.
 use std::str::FromStr;
 
-/// A number of things, above zero.
+/// A count above zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Count(pub(super) u32);
 

@@ -1,6 +1,6 @@
-//! Random numbers that are the same for the same seed, in every version of this program.
+//! Random numbers that depend only on the seed, in every version of this program.
 
-/// Steele, Lea and Flood's SplitMix64 (OOPSLA 2014).
+/// SplitMix64 generator of Steele, Lea and Flood (OOPSLA 2014).
 #[derive(Debug, Clone)]
 pub(super) struct Dice(u64);
 
@@ -9,7 +9,7 @@ impl Dice {
         Dice(seed)
     }
 
-    /// Any number.
+    /// Returns a uniform 64-bit number.
     pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -18,18 +18,18 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number of 32 bits.
+    /// Returns a uniform 32-bit number.
     pub(super) fn word(&mut self) -> u32 {
         (self.next() >> 32) as u32
     }
 
-    /// One of a slice, which holds something.
+    /// Returns a random element of a slice, which must not be empty.
     pub(super) fn pick<'a, T>(&mut self, slice: &'a [T]) -> &'a T {
         let at = (u64::from(self.word()) * slice.len() as u64) >> 32;
         &slice[usize::try_from(at).unwrap_or(0)]
     }
 
-    /// A number from the first to the last.
+    /// Returns a random number from `first` to `last`, both included.
     pub(super) fn within(&mut self, first: u16, last: u16) -> u16 {
         let span = u64::from(last.saturating_sub(first)) + 1;
         first.saturating_add(u16::try_from((u64::from(self.word()) * span) >> 32).unwrap_or(0))
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_the_paper() {
-        // The reference implementation's first numbers for the seed 1234567.
+        // First numbers of the reference implementation for the seed 1234567.
         let mut dice = Dice::new(1_234_567);
         assert_eq!([dice.next(), dice.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
     }

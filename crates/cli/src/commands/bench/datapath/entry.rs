@@ -1,35 +1,35 @@
-//! Flow entries of the cases, and headers of listed flows.
+//! Creates flow entries of the cases, and headers of listed flows.
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo, TableId};
 use weir_packet::Field;
 use weir_packet::field::{eth_type, ip_proto};
 use weir_port::null::{Flows, Header, Headers};
 
-/// Where packets come in.
+/// Input port of all packets.
 pub(super) const IN: PortNo = PortNo(1);
-/// Where all of them are to leave.
+/// Output port of all packets.
 pub(super) const OUT: PortNo = PortNo(2);
-/// The cookie of entries that a case is about, so that others do not count as hits.
+/// Cookie of a case's own entries, so that other entries do not count as hits.
 pub(super) const COOKIE: u64 = 1;
 /// Priority of entries whose order does not matter.
 pub(super) const PRIORITY: u16 = 10;
 
-/// An entry that outputs.
+/// Returns an entry that outputs to [`OUT`].
 pub(super) fn output(priority: u16, matching: Match) -> FlowMod {
     let instructions = vec![Instruction::ApplyActions(vec![Action::output(OUT)])];
     FlowMod { cookie: COOKIE, ..FlowMod::add(priority, matching, instructions) }
 }
 
-/// What entries do instead of only outputting.
+/// Actions that replace the output action of a case's entries.
 #[derive(Debug, Clone)]
 pub(super) struct Actions(Vec<Action>);
 
-/// Reads actions as `ovs-ofctl` writes them.
+/// Parses actions in the syntax of `ovs-ofctl`.
 pub(super) fn actions(text: &str) -> Result<Actions, String> {
     weir_openflow::text::parse_actions(text).map(Actions).map_err(|problem| problem.to_string())
 }
 
 impl Actions {
-    /// Gives them to an entry of the case that would output.
+    /// Replaces the action list of an entry of the case; other entries are returned unchanged.
     pub(super) fn of(&self, flow: FlowMod) -> FlowMod {
         match flow.instructions[..] {
             [Instruction::ApplyActions(_)] if flow.cookie == COOKIE => {
@@ -40,13 +40,13 @@ impl Actions {
     }
 }
 
-/// An entry that goes on to another table.
+/// Returns an entry that continues at table `next`.
 pub(super) fn goto(next: u8, matching: Match) -> FlowMod {
     let instructions = vec![Instruction::GotoTable(TableId(next))];
     FlowMod { cookie: COOKIE, ..FlowMod::add(PRIORITY, matching, instructions) }
 }
 
-/// What takes packets that no entry of the case does: they leave, too, but are no hits.
+/// Returns the lowest-priority entry: it outputs packets that match no entry of the case, without counting as a hit.
 pub(super) fn rest() -> FlowMod {
     FlowMod { cookie: 0, ..output(0, Match::any()) }
 }
@@ -59,7 +59,7 @@ pub(super) fn udp() -> Match {
     ipv4().with(Field::IpProto, ip_proto::UDP)
 }
 
-/// Adds the first `length` bits of an address; no field where there are none.
+/// Adds a match on the first `length` bits of an address, or no field if `length` is 0.
 pub(super) fn with_prefix(matching: Match, field: Field, address: u32, length: u32) -> Match {
     match prefix_mask(length) {
         0 => matching,
@@ -68,12 +68,12 @@ pub(super) fn with_prefix(matching: Match, field: Field, address: u32, length: u
     }
 }
 
-/// The mask of a prefix's first bits.
+/// Returns the mask of an address prefix of `length` bits.
 pub(super) fn prefix_mask(length: u32) -> u32 {
     u32::MAX.checked_shl(32 - length.min(32)).unwrap_or(0)
 }
 
-/// The five fields by which flows are told apart.
+/// The five fields that identify a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tuple {
     pub(super) source: u32,
@@ -84,7 +84,7 @@ pub(super) struct Tuple {
 }
 
 impl Tuple {
-    /// The headers of its packets, in frames of `size` bytes.
+    /// Returns the headers of the flow's packets, in frames of `size` bytes.
     pub(super) fn header(&self, size: usize) -> Result<Header, String> {
         let mut header = Flows::new(Headers::Udp, 1, None, size)?.header(0);
         header[23] = self.protocol;
@@ -93,7 +93,7 @@ impl Tuple {
         header[34..36].copy_from_slice(&self.source_port.to_be_bytes());
         header[36..38].copy_from_slice(&self.destination_port.to_be_bytes());
         if self.protocol == 6 {
-            // What the UDP header had behind its ports is a sequence number here; a TCP header is 20 bytes long.
+            // The UDP length and checksum are at the place of a TCP sequence number; a TCP header is 20 bytes long.
             header[38..46].fill(0);
             header[46] = 0x50;
         }

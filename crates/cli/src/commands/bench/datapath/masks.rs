@@ -1,15 +1,15 @@
-//! Entries with many masks: 32 classes of UDP packets, each matched by an entry with a mask of its own.
+//! The case of many masks: 32 classes of UDP packets, each matched by an entry with a different mask.
 use super::case::{Case, CaseName, Wanted};
 use super::entry;
 use weir_openflow::model::{FlowMod, Match};
 use weir_packet::Field;
 use weir_port::null::{Flows, Headers};
 
-/// Classes that the generator has, and so masks.
+/// Number of the generator's classes, and so of masks.
 const CLASSES: u32 = 32;
 const PREFIXES: [u32; 4] = [8, 16, 24, 32];
 
-/// `--entries` are spread over the masks; the first of each mask is the one that packets match.
+/// Creates the case. `--entries` are spread over the masks; packets match the first entry of each mask.
 pub(super) fn case(wanted: &Wanted) -> anyhow::Result<Case> {
     let masks = wanted.masks.unwrap_or(CLASSES);
     let count = wanted.entries.unwrap_or(masks).max(masks);
@@ -23,20 +23,20 @@ fn flows(masks: u32, wanted: &Wanted) -> anyhow::Result<Flows> {
     if masks == CLASSES {
         return wanted.flows(Headers::Masks, count, None);
     }
-    // The flows of the first classes only.
+    // The generator always has 32 classes, so the flows of the first `masks` classes are listed.
     let all = wanted.flows(Headers::Masks, count.div_ceil(masks).saturating_mul(CLASSES), None)?;
     let flow = |number: u32| all.header(number / masks * CLASSES + number % masks);
     wanted.flows(Headers::Listed((0..count).map(flow).collect()), count, None)
 }
 
-/// The entry number `number` of a class; those above 0 match other addresses.
+/// Returns entry `number` of a class; entries above 0 match addresses without traffic.
 fn output(class: u32, number: u32) -> FlowMod {
     entry::output(10 + u16::try_from(class).unwrap_or(0), matching(class, number))
 }
 
 fn matching(class: u32, number: u32) -> Match {
     let (source, destination) = (class * 0x0101_0101 + (10 << 24), class * 0x0101_0101 + (100 << 24));
-    // 256 sources, then the next of 128 destinations: within a prefix of 8 bits.
+    // 256 sources, then the next of 128 destinations, all within a prefix of 8 bits.
     let source = source.wrapping_add((number & 0xff) << 24);
     let destination = destination ^ ((number >> 8) & 0x7f) << 24 ^ (number >> 15);
     let [short, long] = [class & 3, class >> 2 & 3].map(|index| PREFIXES[index as usize]);

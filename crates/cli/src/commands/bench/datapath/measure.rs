@@ -1,4 +1,4 @@
-//! Windows of packets, and what they say.
+//! Measures a case in windows of packets, and computes its figures.
 use super::bed::{BURST, Bed};
 use super::case::{Case, CaseName};
 use super::{Args, clock};
@@ -10,14 +10,14 @@ use weir_emulator::Cancel;
 use weir_port::PortError;
 use weir_units::{Clock, SystemClock};
 
-/// Bursts of a window: 65536 packets, a millisecond at 65 million packets per second.
+/// Bursts per window: 65536 packets, a millisecond at 65 million packets per second.
 pub(super) const BURSTS: usize = 2048;
-/// Bursts run at once while waiting for the warm-up's end.
+/// Bursts per step of the warm-up.
 pub(super) const WARM_UP_BURSTS: usize = 64;
-/// Entries loaded between two looks at the progress bar.
+/// Entries loaded between two updates of the progress bar.
 const STEP: u64 = 4096;
 
-/// What one case gave.
+/// Figures of one case.
 #[derive(Debug, Serialize)]
 pub(super) struct Figures {
     pub(super) case: CaseName,
@@ -28,31 +28,31 @@ pub(super) struct Figures {
     pub(super) size: usize,
     pub(super) load: Load,
     pub(super) packets: u64,
-    /// Packets that left by the output port.
+    /// Packets sent by the output port.
     pub(super) sent: u64,
-    /// Share of packets that the case's entries of its last table counted; none without tables.
+    /// Share of packets that match the case's entries of its last table; `None` without tables.
     pub(super) hits: Option<f64>,
     /// Millions of packets per second of the thread's processor time, over all windows.
     pub(super) mpps: f64,
-    /// The same of single windows.
+    /// Highest rate of a single window, in millions of packets per second of processor time.
     pub(super) best: f64,
     pub(super) median: f64,
     pub(super) worst: f64,
-    /// Windows' tenth and ninetieth percentiles.
+    /// Tenth and ninetieth percentile of the windows' rates.
     pub(super) p10: f64,
     pub(super) p90: f64,
-    /// Over all windows, by the clock on the wall.
+    /// Millions of packets per second of elapsed time, over all windows.
     pub(super) mpps_wall: f64,
     pub(super) windows: usize,
-    /// Millions of packets per second of processor time in each second, from the measurement's beginning.
+    /// Millions of packets per second of processor time, for each second of the measurement.
     pub(super) seconds: Vec<f64>,
 }
 
-/// What loading the entries took.
+/// Cost of loading the entries.
 #[derive(Debug, Serialize)]
 pub(super) struct Load {
     pub(super) seconds: f64,
-    /// Resident memory that came with them, by entry; none where it cannot be told.
+    /// Growth of resident memory in bytes per entry; `None` if unknown.
     pub(super) bytes_per_entry: Option<f64>,
 }
 
@@ -68,7 +68,7 @@ impl Window {
         self.packets as f64 / self.cpu.as_secs_f64().max(1e-9) / 1e6
     }
 
-    /// The same by the clock on the wall.
+    /// Returns millions of packets per second of elapsed time.
     pub(super) fn mpps_wall(&self) -> f64 {
         self.packets as f64 / self.wall.as_secs_f64().max(1e-9) / 1e6
     }
@@ -80,10 +80,10 @@ impl Window {
     }
 }
 
-/// Loads a case's entries, runs its packets; nothing if it is cancelled before anything was measured.
+/// Loads a case's entries and runs its packets. Returns `None` if cancelled before anything was measured.
 ///
 /// # Errors
-/// The datapath refuses an entry; a port fails.
+/// The datapath rejects an entry; a port fails.
 pub(super) fn measure(case: Case, args: &Args, tells_memory: bool, cancel: &Cancel) -> anyhow::Result<Option<Figures>> {
     let mut bed = Bed::new(&case, args, u32::MAX)?;
     let Case { name, entries, flows, tables } = case;
@@ -125,7 +125,7 @@ pub(super) fn measure(case: Case, args: &Args, tells_memory: bool, cancel: &Canc
     }))
 }
 
-/// Adds entries; nothing if cancelled meanwhile.
+/// Adds entries. Returns their number and the cost of loading, or `None` if cancelled.
 pub(super) fn fill(
     bed: &mut Bed,
     entries: impl Iterator<Item = weir_openflow::model::FlowMod>,
@@ -154,7 +154,7 @@ pub(super) fn fill(
     let seconds = bed.now().since(start).as_secs_f64();
     bar.finish_and_clear();
     let grown = machine::resident_bytes().zip(before).map(|(after, before)| after.saturating_sub(before) as f64);
-    // A few entries are lost among the pages.
+    // Memory is counted in pages, which is too coarse for a few entries.
     let bytes_per_entry = grown.map(|bytes| bytes / count as f64).filter(|_| count >= 10_000);
     Ok(Some((count, Load { seconds, bytes_per_entry })))
 }
@@ -168,7 +168,7 @@ fn warm_up(bed: &mut Bed, time: Duration, cancel: &Cancel) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Runs for a time, in windows.
+/// Runs for `time`, and returns the windows.
 pub(super) fn windows(
     run: &mut impl FnMut(usize) -> Result<(), PortError>,
     time: Duration,
@@ -187,26 +187,26 @@ pub(super) fn windows(
     Ok(windows)
 }
 
-/// All windows as one.
+/// Sums up all windows.
 pub(super) fn whole(windows: &[Window]) -> Window {
     let mut whole = Window::default();
     windows.iter().for_each(|window| whole.add(window));
     whole
 }
 
-/// The windows' rates, ascending.
+/// Returns the windows' rates, in ascending order.
 pub(super) fn rates(windows: &[Window]) -> Vec<f64> {
     let mut rates: Vec<f64> = windows.iter().map(Window::mpps).collect();
     rates.sort_by(f64::total_cmp);
     rates
 }
 
-/// The rate that a share of windows, in percent, is below.
+/// Returns the percentile `share` of ascending rates.
 pub(super) fn at(rates: &[f64], share: usize) -> f64 {
     rates.get((rates.len() * share / 100).min(rates.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
-/// Rates of whole seconds; the last counts if it is half of one.
+/// Returns the rates of whole seconds; the last one is included if it is at least half a second long.
 fn seconds(windows: &[Window]) -> Vec<f64> {
     let (mut rates, mut second) = (Vec::new(), Window::default());
     for window in windows {

@@ -1,5 +1,5 @@
-//! `weir bench datapath`: cases of entries and traffic through what the engine runs, `Port::receive`, `Datapath::process`,
-//! `Port::transmit`, in a loop on one pinned thread. docs/guide/bench.md says what each case is.
+//! `weir bench datapath`: measures the engine's packet path, `Port::receive`, `Datapath::process`, `Port::transmit`,
+//! in a loop on one pinned thread, for several cases of entries and traffic. docs/guide/bench.md describes the cases.
 mod attack;
 mod bed;
 mod case;
@@ -25,18 +25,19 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_units::Span;
 
-/// Exit status when packets did not go where they should.
+/// Exit status if packets did not leave by the expected port.
 const LOST: u8 = 1;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Cases, measured one after the other [default: those that need no file]
+    /// Cases to measure, one after the other [default: those that need no file]
     #[arg(value_name = "CASE", value_enum)]
     cases: Vec<CaseName>,
-    /// Flow entries: 1000, 100k, 1M; in `pipeline` those of each table [default: the case's own, see docs/guide/bench.md]
+    /// Flow entries: 1000, 100k, 1M; in `pipeline` those of each table [default: the case's own, see
+    /// docs/guide/bench.md]
     #[arg(long, value_name = "N")]
     entries: Option<Count>,
-    /// Flows that packets are of [default: as many as entries, or the case's own]
+    /// Number of flows [default: as many as entries, or the case's own]
     #[arg(long, value_name = "N")]
     flows: Option<Count>,
     /// Masks of the case `masks`, 1 to 32 [default: 32]
@@ -45,53 +46,57 @@ pub(crate) struct Args {
     /// Tables of the case `pipeline`, 1 to 16 [default: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
     tables: Option<u8>,
-    /// What the case's entries do with packets, as ovs-ofctl writes it; 2 is the port to output to [default: output:2]
+    /// Actions of the case's entries, in the syntax of ovs-ofctl; 2 is the port to output to [default: output:2]
     #[arg(long, value_name = "ACTIONS", value_parser = entry::actions)]
     actions: Option<entry::Actions>,
     /// Prefixes or addresses of `lpm` (one in each line), rules of `classbench` and `attack` (ClassBench's format)
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Order of the flows: all in turn again and again, or twice in turn and then drawn at random
+    /// Order of the flows: cycle (all in turn, repeatedly) or random (twice in turn and then drawn at random)
     #[arg(long, value_enum, default_value = "cycle")]
     order: OrderName,
-    /// Headers of `classbench` and `attack`: made for one rule each, or to be hard [default: calm; for `attack` hostile]
+    /// Headers of `classbench` and `attack`: calm (each drawn for one rule) or hostile (adversarial) [default: calm;
+    /// for `attack` hostile]
     #[arg(long, value_enum)]
     headers: Option<HeadersName>,
     /// Length of the frames in bytes, 60 to 1514
     #[arg(long, value_name = "BYTES", default_value = "60")]
     size: usize,
-    /// What is at the datapath's ends: null (frames are made as they are received), memory (they come and go through rings), pcap
-    /// (they are copied from a looping capture)
+    /// Ports at the datapath's ends: null (frames are generated as they are received), memory (frames pass through
+    /// rings), pcap (frames are copied from a looping capture)
     #[arg(long, value_enum, default_value = "null")]
     ports: PortsName,
-    /// How entries are found: as suits each table, or one after the other, which is the reference
+    /// How flow entries are looked up: adaptive (by a method that suits each table) or linear (entry by entry, the
+    /// reference)
     #[arg(long, value_enum, default_value = "adaptive")]
     lookup: LookupName,
-    /// Whether what lookups in several tables came to is kept for the next packets of a flow: while it pays, never, always
+    /// Cache results of lookups in several tables for later packets of a flow: auto (while it pays), off, on
     #[arg(long, value_enum, default_value = "auto")]
     verdict_cache: CacheName,
-    /// Threads that process packets, each with ports of its own and on a core of its own; each case is measured with one, two, up to so many
+    /// Largest number of threads that process packets, each with its own ports and its own core; each case is
+    /// measured with one thread, two, and so on
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: u16,
-    /// Let workers share cores where there are fewer
+    /// Let workers share cores if there are fewer cores than workers
     #[arg(long)]
     oversubscribe: bool,
     /// Core to run on [default: the last]
     #[arg(long, value_name = "N")]
     core: Option<usize>,
-    /// Measure for so long
+    /// Duration of a measurement
     #[arg(long, value_name = "TIME", default_value = "1s")]
     time: Span,
-    /// Run for so long before; 0s measures from the first packet on
+    /// Duration of the warm-up; 0s measures from the first packet on
     #[arg(long, value_name = "TIME", default_value = "300ms")]
     warm_up: Span,
-    /// What drawn flows and headers are drawn with
+    /// Seed of drawn flows and headers
     #[arg(long, value_name = "N", default_value = "1")]
     seed: u64,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
-    /// Measure nothing; write the entries (as ovs-ofctl reads them) and the flows of one case to a new directory, for other switches
+    /// Measure nothing; write the entries (as ovs-ofctl reads them) and the flows of one case to a new directory, for
+    /// other switches
     #[arg(long, value_name = "DIRECTORY")]
     write: Option<PathBuf>,
 }
@@ -142,14 +147,14 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let machine = Machine::look();
-    // Before this thread is kept to a core, which one made by it would be, too.
+    // Created before this thread is pinned, because a new thread inherits its core.
     let signals = Signals::watch()?;
     let cores = workers::cores(&args)?;
     let core = clock::pin(args.core)?;
     let mut report = report::Report::new(&args, machine, core);
     for (place, name) in names.into_iter().enumerate() {
         let case = Case::new(name, &args.wanted())?;
-        // Memory that a case before gave back hides what this one takes.
+        // Memory freed by an earlier case would hide the growth of a later one.
         let is_first = place == 0;
         let Some(figures) = measure::measure(case, &args, is_first, &signals.cancel)? else { break };
         if !args.json {

@@ -1,4 +1,4 @@
-//! Tables one behind the other, each of exact entries on fields of its own.
+//! The case of a pipeline: consecutive tables, each with exact entries on different fields.
 use super::case::{Case, CaseName, Wanted, five_tuple, source, source_port, target};
 use super::entry;
 use weir_openflow::model::{FlowMod, Match, TableId};
@@ -8,7 +8,7 @@ use weir_port::null::Headers;
 const TABLES: u8 = 5;
 const ENTRIES: u32 = 1000;
 
-/// Each table has an entry for each flow.
+/// Creates the case: each table has one entry for each flow.
 pub(super) fn case(wanted: &Wanted) -> anyhow::Result<Case> {
     let (tables, count) = (wanted.tables.unwrap_or(TABLES), wanted.entries.unwrap_or(ENTRIES));
     let most = if tables > 1 { 1 << 15 } else { u32::MAX };
@@ -27,7 +27,8 @@ fn stage(table: u8, tables: u8, number: u32) -> FlowMod {
     FlowMod { table: TableId(table), ..flow }
 }
 
-/// Source, destination, source port, both addresses, all five fields, and again.
+/// Returns the match of a table: source, destination, source port, both addresses, all five fields, then again from
+/// the start.
 fn matching(table: u8, number: u32) -> Match {
     match table % TABLES {
         0 => entry::ipv4().with(Field::Ipv4Src, source(number)),

@@ -1,16 +1,16 @@
-//! Figures as a table's lines, and as a record.
+//! Prints figures as lines of a table, or as a record.
 use super::measure::Figures;
 use super::workers::{self, Together};
 use super::{Args, CacheName, CaseName, HeadersName, LookupName, OrderName, PortsName};
 use crate::commands::bench::machine::Machine;
 use serde::Serialize;
 
-/// What a command measured, with what is needed to do it again.
+/// All results of a command, with what is needed to repeat it.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     command: String,
     version: &'static str,
-    /// What it was built from, where the build said so.
+    /// Commit that the program was built from, if the build recorded it.
     commit: Option<&'static str>,
     machine: Machine,
     core: usize,
@@ -21,10 +21,10 @@ pub(super) struct Report {
     lookup: LookupName,
     verdict_cache: CacheName,
     headers: Option<HeadersName>,
-    /// It was stopped: the last case was measured for less time, and others may be missing.
+    /// True if the run was stopped: the last case was measured for less time, and others may be missing.
     partial: bool,
     cases: Vec<Figures>,
-    /// The same with several workers, if that was asked for.
+    /// Results with several workers, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     together: Vec<Together>,
     #[serde(skip)]
@@ -57,15 +57,15 @@ impl Report {
         self.cases.push(figures);
     }
 
-    /// Whether every packet left where it should.
+    /// Returns true if every packet left by the expected port.
     pub(super) fn is_whole(&self) -> bool {
-        // The user's actions may send copies.
+        // Actions given by the user may send copies.
         let left = |packets, sent| if self.copies { sent >= packets } else { sent == packets };
         self.cases.iter().all(|figures| left(figures.packets, figures.sent))
             && self.together.iter().all(|together| left(together.packets, together.sent))
     }
 
-    /// Adds what several workers did; prints it unless all is to be one document.
+    /// Adds the results of several workers, and prints them unless the output is one document.
     pub(super) fn add_together(&mut self, together: Together, one_alone: f64, as_json: bool) -> anyhow::Result<()> {
         if !as_json {
             crate::output::print(&workers::lines(&together, one_alone))?;
@@ -74,7 +74,7 @@ impl Report {
         Ok(())
     }
 
-    /// Prints how a case's rate grows with workers, if there were several.
+    /// Prints how a case's rate grows with the number of workers, if several were measured.
     pub(super) fn sum_up(&self, case: CaseName, one_alone: f64, as_json: bool) -> anyhow::Result<()> {
         let together: Vec<&Together> = self.together.iter().filter(|together| together.case == case).collect();
         if !as_json && !together.is_empty() {
@@ -83,7 +83,7 @@ impl Report {
         Ok(())
     }
 
-    /// Prints one case's line, under a heading if it is the first.
+    /// Prints one case's line, after a heading if it is the first.
     pub(super) fn print(&self, figures: &Figures) -> anyhow::Result<()> {
         let mut text = String::new();
         if self.cases.is_empty() {
@@ -93,7 +93,7 @@ impl Report {
         crate::output::print(&text)
     }
 
-    /// Says the rest: that it was stopped, or all of it as one document.
+    /// Prints the end of the output: a remark if the run was stopped, or the whole document.
     pub(super) fn end(&mut self, is_partial: bool, as_json: bool) -> anyhow::Result<()> {
         self.partial = is_partial;
         let text = match (as_json, is_partial) {

@@ -1,4 +1,4 @@
-//! Longest prefix match: routes from a file, and an address for each flow.
+//! The case of longest prefix match: routes from a file, and a drawn address for each flow.
 use super::case::{Case, CaseName, Wanted};
 use super::dice::Dice;
 use super::entry::{self, prefix_mask};
@@ -10,9 +10,9 @@ use std::path::Path;
 use weir_packet::Field;
 use weir_port::null::Headers;
 
-/// Flows at most where none are asked for.
+/// Default number of flows.
 const FLOWS: u32 = 1_000_000;
-/// Routes read at most.
+/// Maximum number of routes.
 const MAX_ROUTES: usize = 1 << 24;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,8 @@ struct Route {
     length: u32,
 }
 
-/// An entry for each route, of its length's priority; flows go to addresses drawn within drawn routes.
+/// Creates one entry for each route, with the prefix length as priority. Flows have addresses drawn within drawn
+/// routes.
 pub(super) fn case(wanted: &Wanted) -> anyhow::Result<Case> {
     let mut routes = read(wanted.file("prefixes, one in each line")?)?;
     if let Some(entries) = wanted.entries {
@@ -43,7 +44,7 @@ fn drawn(dice: &mut Dice, routes: &[Route]) -> u32 {
     route.address | dice.word() & !prefix_mask(route.length)
 }
 
-/// So many of the routes, from everywhere.
+/// Returns `count` of the routes, evenly spread over the list.
 fn thinned(routes: &[Route], count: u32) -> anyhow::Result<Vec<Route>> {
     let all = routes.len() as u64;
     ensure!(u64::from(count) <= all, "--entries: found {count}, but the file has {all} IPv4 prefixes");
@@ -51,7 +52,7 @@ fn thinned(routes: &[Route], count: u32) -> anyhow::Result<Vec<Route>> {
     Ok((0..count).map(|number| routes[place(number)]).collect())
 }
 
-/// IPv4 prefixes; those of IPv6, empty lines and those with `#` are passed over, as is a prefix that comes twice.
+/// Reads IPv4 prefixes. IPv6 prefixes, empty lines, lines that start with `#`, and repeated prefixes are skipped.
 fn read(path: &Path) -> anyhow::Result<Vec<Route>> {
     let file = File::open(path).with_context(|| format!("{}: cannot read", path.display()))?;
     let mut routes = Vec::new();

@@ -1,4 +1,5 @@
-//! Rule sets in ClassBench's format (Taylor and Turner, INFOCOM 2005): read, expanded to entries, and headers for them.
+//! Rule sets in ClassBench's format (Taylor and Turner, INFOCOM 2005): parses them, expands them to entries, and
+//! draws headers.
 use super::HeadersName;
 use super::case::{Case, CaseName, Wanted};
 use super::dice::Dice;
@@ -13,19 +14,19 @@ use weir_packet::Field;
 use weir_packet::field::ip_proto::{TCP, UDP};
 use weir_port::null::{Flows, Header, Headers};
 
-/// Headers where no number is asked for.
+/// Default number of headers.
 const FLOWS: u32 = 100_000;
-/// Rules at most: each has a priority.
+/// Maximum number of rules: each needs a separate priority.
 const MAX_RULES: usize = 60_000;
 
-/// One line of a rule set.
+/// A line of a rule set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rule {
     source: (u32, u32),
     destination: (u32, u32),
     source_ports: (u16, u16),
     destination_ports: (u16, u16),
-    /// None for any.
+    /// IP protocol; `None` matches any.
     protocol: Option<u8>,
 }
 
@@ -37,13 +38,14 @@ pub(super) fn case(wanted: &Wanted) -> anyhow::Result<Case> {
     Ok(with_entries(CaseName::Classbench, rules, flows))
 }
 
-/// The rules' entries, the first rule's of the highest priority, and one for what no rule takes.
+/// Creates the rules' entries, with the highest priority for the first rule, and one entry for packets that match no
+/// rule.
 pub(super) fn with_entries(name: CaseName, rules: Vec<Rule>, flows: Flows) -> Case {
     let entries = rules.into_iter().zip((1..=u16::MAX).rev()).flat_map(|(rule, priority)| rule.entries(priority));
     Case { name, entries: Box::new(std::iter::once(entry::rest()).chain(entries)), flows, tables: 1 }
 }
 
-/// Headers drawn for the rules.
+/// Draws headers for the rules.
 pub(super) fn flows(rules: &[Rule], wanted: &Wanted, headers: HeadersName) -> anyhow::Result<Flows> {
     let count = wanted.flows.unwrap_or(FLOWS);
     let mut dice = Dice::new(wanted.seed);
@@ -55,7 +57,7 @@ pub(super) fn flows(rules: &[Rule], wanted: &Wanted, headers: HeadersName) -> an
     wanted.flows(Headers::Listed(list.map_err(|problem| anyhow!("{problem}"))?), count, None)
 }
 
-/// A packet that a drawn rule takes, if none before it does.
+/// Draws a packet that matches a drawn rule; an earlier rule may match it, too.
 fn calm(dice: &mut Dice, rules: &[Rule]) -> Tuple {
     let rule = dice.pick(rules);
     Tuple {
@@ -67,8 +69,8 @@ fn calm(dice: &mut Dice, rules: &[Rule]) -> Tuple {
     }
 }
 
-/// A packet of three rules: the source of one, the destination of another, ports and protocol of a third. It comes close to many rules
-/// and fails late, so that a search with early ends finds none.
+/// Draws a packet from three rules: the source of one, the destination of another, ports and protocol of a third. It
+/// nearly matches many rules and fails at a late field, so that early termination of a search does not help.
 fn crossed(dice: &mut Dice, rules: &[Rule]) -> Tuple {
     let (source, destination) = (calm(dice, rules).source, calm(dice, rules).destination);
     Tuple { source, destination, ..calm(dice, rules) }
@@ -79,8 +81,8 @@ fn within(dice: &mut Dice, (address, length): (u32, u32)) -> u32 {
 }
 
 impl Rule {
-    /// Entries that together match what the rule does; port ranges become prefixes. A rule on ports of any protocol is one on
-    /// those of TCP and UDP; of another protocol its ports do not count.
+    /// Returns entries that together match the rule; port ranges become prefixes. A rule on ports of any protocol
+    /// becomes entries for TCP and UDP. For other protocols the rule's ports are ignored.
     fn entries(&self, priority: u16) -> Vec<FlowMod> {
         let has_ports = self.source_ports != ALL_PORTS || self.destination_ports != ALL_PORTS;
         let protocols = match self.protocol {
@@ -115,12 +117,12 @@ fn with_port(matching: Match, field: Field, (value, mask): (u16, u16)) -> Match 
     }
 }
 
-/// The fewest prefixes, as value and mask, that cover a range of ports.
+/// Returns the smallest set of prefixes, as value and mask, that covers a range of ports.
 fn prefixes((first, last): (u16, u16)) -> Vec<(u16, u16)> {
     let (mut next, end) = (u32::from(first), u32::from(last) + 1);
     let mut found = Vec::new();
     while next < end {
-        // The largest block that begins here and does not go beyond the end.
+        // The largest block that starts at `next` and does not exceed the end.
         let aligned = if next == 0 { 1 << 16 } else { 1 << next.trailing_zeros() };
         let block = aligned.min(1 << (end - next).ilog2());
         let [value, mask] = [next, 0x1_0000 - block].map(|bits| u16::try_from(bits).unwrap_or(0));
@@ -130,7 +132,7 @@ fn prefixes((first, last): (u16, u16)) -> Vec<(u16, u16)> {
     found
 }
 
-/// Rules of a file; fields beyond the protocol (TCP flags) do not count.
+/// Reads the rules of a file; fields after the protocol (TCP flags) are ignored.
 pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Rule>> {
     let file = File::open(path).with_context(|| format!("{}: cannot read", path.display()))?;
     let mut rules = Vec::new();
@@ -172,7 +174,7 @@ fn prefix(text: &str) -> Option<(u32, u32)> {
     Some((address.parse::<Ipv4Addr>().ok()?.to_bits() & prefix_mask(length), length))
 }
 
-/// A number, or any; masks between do not come.
+/// Parses a protocol number, or `None` for any; other masks do not occur.
 fn protocol(text: &str) -> Option<Option<u8>> {
     let byte = |text: &str| u8::from_str_radix(text.strip_prefix("0x")?, 16).ok();
     let (number, mask) = text.split_once('/')?;

@@ -1,4 +1,4 @@
-//! Several threads, each with ports of its own, over one datapath that they share as the threads of a switch do.
+//! Measures several threads, each with its own ports, over one datapath that they share like the threads of a switch.
 use super::bed::{self, BURST, Way};
 use super::case::Case;
 use super::clock;
@@ -16,48 +16,48 @@ use weir_port::PortError;
 use weir_switch::threads::seats::{Guest, Owner};
 use weir_units::{Clock, SystemClock};
 
-/// How often entries are looked for whose time is up, as a switch's engine does between packets.
+/// Interval for removing expired entries, as the engine does between packets.
 const EXPIRE_EVERY: Duration = Duration::from_millis(10);
 
-/// What several workers did together.
+/// Results of several workers together.
 #[derive(Debug, Serialize)]
 pub(super) struct Together {
     pub(super) case: CaseName,
     pub(super) workers: usize,
     pub(super) packets: u64,
-    /// Packets that left by the output ports.
+    /// Packets sent by the output ports.
     pub(super) sent: u64,
     pub(super) hits: Option<f64>,
-    /// The sum of their rates.
+    /// Sum of the workers' rates, in millions of packets per second of processor time.
     pub(super) mpps: f64,
-    /// Packets of all in a second of the wall, while all ran.
+    /// Packets of all workers per second of elapsed time, in millions, while all ran.
     pub(super) mpps_wall: f64,
     pub(super) each: Vec<OneOf>,
 }
 
-/// What one of them did.
+/// Results of one worker.
 #[derive(Debug, Serialize)]
 pub(super) struct OneOf {
     pub(super) core: usize,
     /// Millions of packets per second of the thread's processor time.
     pub(super) mpps: f64,
-    /// The same of single windows.
+    /// Highest rate of a single window, in millions of packets per second of processor time.
     pub(super) best: f64,
     pub(super) median: f64,
     pub(super) packets: u64,
 }
 
-/// What a thread comes back with.
+/// Raw results of one thread.
 struct Done {
     core: usize,
     windows: Vec<Window>,
     passed: (u64, u64),
 }
 
-/// Where workers run: each on a core of its own, the last of those that this process may use first.
+/// Returns the core of each worker, from the last core of this process downwards.
 ///
 /// # Errors
-/// There are more workers than cores, and nobody said that they may share.
+/// There are more workers than cores, and `--oversubscribe` is not given.
 pub(super) fn cores(args: &Args) -> anyhow::Result<Vec<usize>> {
     let (workers, cores) = (usize::from(args.workers), clock::cores()?);
     ensure!(workers == 1 || args.core.is_none(), "--core: is for one worker; {workers} take the last {workers} cores");
@@ -70,10 +70,10 @@ pub(super) fn cores(args: &Args) -> anyhow::Result<Vec<usize>> {
     Ok(cores.iter().rev().cycle().take(workers).copied().collect())
 }
 
-/// Runs a case's packets on several threads; nothing if it is cancelled before anything was measured.
+/// Runs a case's packets on several threads. Returns `None` if cancelled before anything was measured.
 ///
 /// # Errors
-/// The datapath refuses an entry; a port fails; a thread cannot be had.
+/// The datapath rejects an entry; a port fails; a thread cannot be started.
 pub(super) fn measure(case: Case, args: &Args, cores: &[usize], cancel: &Cancel) -> anyhow::Result<Option<Together>> {
     let ways: Vec<Way> = (0..cores.len()).map(|thread| Way::new(&case, args, thread)).collect::<Result<_, _>>()?;
     let mut bed = bed::Bed::new(&case, args, u32::MAX)?;
@@ -92,7 +92,7 @@ pub(super) fn measure(case: Case, args: &Args, cores: &[usize], cancel: &Cancel)
             let (barrier, tell) = (&barrier, tell.clone());
             scope.spawn(move || {
                 let done = one(way, &guest, worker, *core, args, clock, (barrier, cancel));
-                // Nobody listens any more: another thread failed.
+                // The receiver is gone if another thread failed.
                 let _ = tell.send(done);
             });
         }
@@ -126,7 +126,7 @@ pub(super) fn measure(case: Case, args: &Args, cores: &[usize], cancel: &Cancel)
     Ok(Some(Together { case: name, workers: each.len(), packets, sent, hits, mpps, mpps_wall, each }))
 }
 
-/// One thread's run.
+/// Runs the packets of one thread.
 fn one(
     mut way: Way,
     tables: &Guest<Datapath>,
@@ -136,7 +136,7 @@ fn one(
     clock: SystemClock,
     (barrier, cancel): (&Barrier, &Cancel),
 ) -> anyhow::Result<Done> {
-    // All come to the barrier, whatever fails: the others wait for them there.
+    // Every thread must reach the barrier, even after an error, because the others wait there.
     let pinned = clock::keep_to(core);
     barrier.wait();
     pinned?;
@@ -172,7 +172,7 @@ impl OneOf {
     }
 }
 
-/// Lines of a table: what each worker did, and all together beside one alone.
+/// Formats the rate of each worker, and the rate of all compared with one alone.
 pub(super) fn lines(together: &Together, one_alone: f64) -> String {
     let Together { workers, mpps, mpps_wall, each, packets, sent, .. } = together;
     let lost = packets - sent.min(packets);
@@ -190,7 +190,7 @@ pub(super) fn lines(together: &Together, one_alone: f64) -> String {
     )
 }
 
-/// The summary of a case: from one worker to all, as ratios to one.
+/// Formats the summary of a case: rates of one to all workers, as ratios to one.
 pub(super) fn summary(one_alone: f64, together: &[&Together]) -> String {
     let more = together.iter().map(|all| format!("{}: {:.2}", all.workers, all.mpps / one_alone));
     let all: Vec<String> = std::iter::once("1: 1.00".to_owned()).chain(more).collect();
