@@ -1,4 +1,4 @@
-//! A case as files, so that other switches are measured with the same entries and the same flows.
+//! Writes a case to files, so that other switches can be measured with the same entries and flows.
 use super::bed;
 use super::case::Case;
 use super::{Args, OrderName, PortsName};
@@ -14,7 +14,7 @@ use weir_port::Port;
 use weir_port::null::{Headers, NullPort};
 use weir_units::Instant;
 
-/// What a generator of the same packets needs to know.
+/// Parameters of a generator of the same packets.
 #[derive(Debug, Serialize)]
 struct Generator {
     headers: &'static str,
@@ -26,13 +26,14 @@ struct Generator {
     entries: u64,
 }
 
-/// Frames that `first` holds, by which a generator is checked.
+/// Number of frames in the file `first`, which verifies a generator.
 const FIRST: usize = 256;
-/// Bytes of each.
+/// Bytes of each frame in `first`.
 const FIRST_BYTES: usize = 60;
 
-/// Writes `entries` (a line each, as `ovs-ofctl add-flows` reads them), `generator.json`, `first` (60 bytes of each of the first 256
-/// frames), `list` where flows are listed (4 bytes for each destination, 64 for each header), and `flows.pcap` for ports that loop one.
+/// Writes `entries` (a line each, as `ovs-ofctl add-flows` reads them), `generator.json`, `first` (60 bytes of each
+/// of the first 256 frames), `list` for listed flows (4 bytes for each destination, 64 for each header), and
+/// `flows.pcap` for ports that loop a capture.
 pub(super) fn write(case: Case, args: &Args, folder: &Path) -> anyhow::Result<()> {
     fs::create_dir(folder).with_context(|| format!("--write: cannot make the directory {}", folder.display()))?;
     fs::write(folder.join("first"), first(bed::source(&case, args, 0))?)?;
@@ -64,7 +65,7 @@ fn first(mut source: NullPort) -> anyhow::Result<Vec<u8>> {
     Ok(frames.iter().flat_map(|frame| frame.bytes()[..FIRST_BYTES].to_vec()).collect())
 }
 
-/// The kind's name, and its list as bytes.
+/// Returns the name of the kind of headers, and its list as bytes if it has one.
 fn kind(headers: &Headers) -> (&'static str, Option<Vec<u8>>) {
     match headers {
         Headers::Udp => ("udp", None),
