@@ -1,4 +1,4 @@
-//! A switch cut into virtual ones, each with a load on a port of its own and all with one output.
+//! Test bed: a switch divided into virtual switches, each with a load on its own port, all sharing one output.
 use super::load::{LARGEST, Load, Seen, Sink};
 use anyhow::anyhow;
 use std::collections::BTreeMap;
@@ -11,24 +11,24 @@ use weir_scenario::Fabric;
 use weir_switch::{ListenTarget, PortConfig, Spin, Switch, SwitchConfig, SwitchHandle};
 use weir_units::{Bps, SystemClock};
 
-/// Bytes of each virtual switch's buffer in front of the output: more than a line makes up for when its engine was away, or the
-/// queues of those who get most run empty first.
+/// Bytes of each virtual switch's buffer at the output. It must exceed what the line sends while the engine is
+/// stopped, because otherwise the queues of the virtual switches with the largest shares run empty first.
 const BUFFER: u64 = 512_000;
-/// Part of the output that is promised: the rest is room for the admission's rounding.
+/// Promised share of the output; the rest is a margin for rounding in the admission check.
 const PROMISED: f64 = 0.98;
 
-/// What one tenant does.
+/// Traffic of one tenant.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tenant {
-    /// Its quantum in packets of the largest size: shares are as weights are.
+    /// Quantum in packets of the largest size; shares are proportional to weights.
     pub(super) weight: u32,
-    /// Its frames' size.
+    /// Frame size in bytes.
     pub(super) size: usize,
-    /// What it offers, as a multiple of what it is promised.
+    /// Offered rate as a multiple of the promised rate.
     pub(super) offers: f64,
-    /// Whether no two of its frames are of one flow.
+    /// True if every frame belongs to a different flow.
     pub(super) is_varied: bool,
-    /// 0 is first under strict priority.
+    /// Priority; 0 is first under strict priority.
     pub(super) priority: u8,
 }
 
@@ -38,15 +38,15 @@ impl Tenant {
 
 pub(super) struct Bed {
     pub(super) switch: SwitchHandle,
-    /// Where each virtual switch listens.
+    /// Listening address of each virtual switch.
     pub(super) listeners: Vec<ListenTarget>,
     seen: Arc<Mutex<Seen>>,
-    /// What each is promised.
+    /// Promised rate of each virtual switch.
     pub(super) promised: Vec<Bps>,
 }
 
 impl Bed {
-    /// Starts it; `discipline` as files have it.
+    /// Starts the switch with the scheduling discipline `discipline`, named as in files.
     pub(super) fn start(rate: Bps, discipline: &str, tenants: &[Tenant]) -> anyhow::Result<Bed> {
         let clock = SystemClock::start();
         let (sink, seen) = Sink::new(tenants.len(), clock);
@@ -95,14 +95,14 @@ impl Bed {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the delays of a tenant's packets from now on.
+    /// Records the delays of tenant `tenant`'s packets from now on.
     pub(super) fn watch(&self, tenant: u16) {
         let mut seen = self.seen();
         seen.watched = tenant;
         seen.delays.clear();
     }
 
-    /// Bytes that left for each tenant within a time.
+    /// Returns the bytes that leave for each tenant within `time`.
     pub(super) fn measure(&self, time: Duration) -> Vec<u64> {
         let before = self.seen().bytes.clone();
         pause(time);
@@ -111,7 +111,7 @@ impl Bed {
     }
 }
 
-/// Waits. A bench has nothing to do meanwhile.
+/// Waits; the benchmark has nothing to do meanwhile.
 pub(super) fn pause(time: Duration) {
     std::thread::park_timeout(time);
 }

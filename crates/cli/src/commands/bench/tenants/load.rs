@@ -1,37 +1,38 @@
-//! The ports of the bench: loads that come in at a rate, and a sink that measures what leaves. Both live on the switch's own thread, so
-//! that it needs no other one, and none disturbs it.
+//! Ports of the benchmark: loads that generate frames at a rate, and a sink that measures frames that leave. Both run
+//! on the switch's own thread, so that no other thread disturbs it.
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_packet::{Frame, FramePool, MacAddr, craft::Craft};
 use weir_port::{Counters, LinkState, Port, PortError, PortInfo, Ready};
 use weir_units::{Bps, Instant};
 
-/// Where a frame says when it was due, and whose it is.
+/// Offsets in a frame of its due time and of its tenant's number.
 const STAMP: usize = 44;
 const TENANT: usize = 42;
-/// Smallest frame, without frame check sequence.
+/// Size of the smallest frame in bytes, without frame check sequence.
 pub(super) const SMALLEST: usize = 60;
-/// Largest frame, without tags.
+/// Size of the largest frame in bytes, without tags.
 pub(super) const LARGEST: usize = 1514;
-/// What a load keeps for a switch that is late; the rest is lost before it.
+/// Backlog that a load keeps while the switch is late; older frames are dropped before the switch.
 const KEPT: Duration = Duration::from_millis(20);
-/// Delays kept at most.
+/// Maximum number of recorded delays.
 const MAX_DELAYS: usize = 1 << 22;
 
-/// Frames of a tenant, coming in at a rate.
+/// Port that generates a tenant's frames at a rate.
 pub(super) struct Load {
     info: PortInfo,
     template: Frame,
     gap_ns: f64,
-    /// When the next is due, in nanoseconds.
+    /// Due time of the next frame, in nanoseconds.
     next_ns: f64,
-    /// Draws addresses and ports for each frame; 0: all are alike.
+    /// State of the generator of addresses and ports; 0 if all frames are alike.
     random: u64,
     counters: Counters,
 }
 
 impl Load {
-    /// Frames of `size` bytes at a rate of `rate` on the wire. `is_varied`: no two are of one flow.
+    /// Creates a load of frames of `size` bytes at a rate of `rate` on the wire. With `is_varied`, every frame
+    /// belongs to a different flow.
     pub(super) fn new(tenant: u16, size: usize, rate: Bps, is_varied: bool) -> Load {
         let size = size.clamp(SMALLEST, LARGEST);
         let mut payload = vec![0; size - TENANT];
@@ -60,7 +61,7 @@ impl Load {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "nanoseconds since the start")]
         bytes[STAMP..STAMP + 8].copy_from_slice(&(self.next_ns as u64).to_be_bytes());
         if self.random != 0 {
-            // xorshift64: addresses and ports, which no checksum is verified of on the way.
+            // xorshift64 fills addresses and ports; their checksums are not verified on the way.
             self.random ^= self.random << 13;
             self.random ^= self.random >> 7;
             self.random ^= self.random << 17;
@@ -122,17 +123,17 @@ impl Port for Load {
     }
 }
 
-/// What left, by tenant.
+/// Counters of frames that left, by tenant.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) bytes: Vec<u64>,
     pub(super) packets: Vec<u64>,
-    /// The tenant whose delays are kept, in nanoseconds.
+    /// Tenant whose delays are recorded in `delays`, in nanoseconds.
     pub(super) watched: u16,
     pub(super) delays: Vec<u32>,
 }
 
-/// Where everything leaves.
+/// Output port of all tenants.
 pub(super) struct Sink {
     info: PortInfo,
     clock: weir_units::SystemClock,

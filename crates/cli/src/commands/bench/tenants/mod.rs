@@ -1,5 +1,5 @@
-//! `weir bench tenants`: what virtual switches are promised, while one of them does its worst. Loads and the output are in memory, on the
-//! switch's own thread.
+//! `weir bench tenants`: measures what virtual switches get while one of them overloads the switch. Loads and the
+//! output are in memory, on the switch's own thread.
 mod bed;
 mod load;
 mod report;
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use weir_units::{Bps, Span};
 
-/// Time that queues take to fill before anything is measured.
+/// Time for queues to fill before a measurement.
 const WARM_UP: Duration = Duration::from_millis(200);
 
 #[derive(clap::Args)]
@@ -24,11 +24,11 @@ pub(crate) struct Args {
     /// Time of each measurement
     #[arg(long, value_name = "TIME", default_value = "1s")]
     time: Span,
-    /// Numbers of virtual switches to share the output, 2 to 200
+    /// Numbers of virtual switches that share the output, 2 to 200
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2,4,8,16,32",
           value_parser = clap::value_parser!(u16).range(2..=200))]
     switches: Vec<u16>,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How the output is shared while all want more than their share and the last one floods.
+/// Measures how the output is shared while all offer more than their share and the last one floods.
 fn shares(args: &Args) -> anyhow::Result<Vec<Share>> {
     let mut found = Vec::new();
     for count in &args.switches {
@@ -72,12 +72,12 @@ fn shares(args: &Args) -> anyhow::Result<Vec<Share>> {
     Ok(found)
 }
 
-/// What the others lose of the rate they use while one storms.
+/// Measures how much of their rate the others lose while one tenant overloads the switch.
 fn storms(args: &Args) -> anyhow::Result<Vec<Storm>> {
     storm::Kind::ALL.into_iter().map(|kind| storm::measure(kind, args.rate, args.time.0)).collect()
 }
 
-/// The delay of a tenant that sends little, beside the bound of its discipline.
+/// Measures the delay of a tenant that sends little, for comparison with the bound of its discipline.
 fn delays(args: &Args) -> anyhow::Result<Vec<Delay>> {
     let mut found = Vec::new();
     for (discipline, count) in [("drr", 4), ("drr", 16), ("strict-priority", 4), ("strict-priority", 16)] {
@@ -95,7 +95,7 @@ fn delays(args: &Args) -> anyhow::Result<Vec<Delay>> {
     Ok(found)
 }
 
-/// What a packet costs with the fabric and without.
+/// Measures the cost of a packet with the fabric and without.
 fn costs(args: &Args) -> anyhow::Result<Vec<Cost>> {
     let mut found = Vec::new();
     for count in [1, 2, 8, 32] {

@@ -1,4 +1,4 @@
-//! What was found, and what was promised beside it.
+//! Prints the results next to the promised values.
 use super::super::machine::Machine;
 use super::load::LARGEST;
 use super::{Args, storm};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use weir_fabric::{drr_bound, strict_priority_bound};
 use weir_units::Bps;
 
-/// Windows of which the best counts, for costs.
+/// Number of windows in a measurement of costs; the best counts.
 const WINDOWS: u32 = 5;
 
 #[derive(Serialize)]
@@ -23,18 +23,18 @@ pub(super) struct Report {
     pub(super) costs: Vec<Cost>,
 }
 
-/// How an output was shared.
+/// Shares of an output.
 #[derive(Serialize)]
 pub(super) struct Share {
     switches: usize,
     is_equal: bool,
-    /// Size of the flooding switch's frames.
+    /// Size in bytes of the flooding switch's frames.
     flood_bytes: usize,
-    /// The largest difference between what one got and its share, in percentage points.
+    /// Largest difference between a tenant's throughput and its share, in percentage points.
     worst_error_points: f64,
-    /// Jain's index of what each got for its weight.
+    /// Jain's fairness index of throughput over weight.
     jain: f64,
-    /// Part of the output's rate that was used.
+    /// Used share of the output's rate.
     used: f64,
 }
 
@@ -55,35 +55,35 @@ impl Share {
     }
 }
 
-/// How the time of an engine was shared that had less than packets wanted.
+/// Shares of the time of an overloaded engine.
 #[derive(Serialize)]
 pub(super) struct Busy {
-    /// Whether the other tenant's packets are dear, and more than the engine can do.
+    /// True if the other tenant's packets are expensive and exceed the engine's capacity.
     pub(super) is_hostile: bool,
-    /// Part of the victim's packets that got through.
+    /// Share of the victim's packets that were forwarded.
     pub(super) got: f64,
-    /// The other's packets that got through, a second.
+    /// Packets of the other tenant that were forwarded, per second.
     pub(super) other_per_second: f64,
-    /// Parts of the measured time, the victim's first; zeros if time was not short.
+    /// Shares of the measured time, the victim's first; zeros if the engine was not overloaded.
     pub(super) parts: [f64; 2],
-    /// The other's packets that found no room to wait.
+    /// Packets of the other tenant dropped because its queue was full.
     pub(super) dropped: u64,
 }
 
-/// Jain, Chiu and Hawe's index of fairness (1984): 1 when all have the same.
+/// Computes the fairness index of Jain, Chiu and Hawe (1984): 1 if all values are equal.
 fn jain(values: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
     values.for_each(|value| (sum, squares, count) = (sum + value, squares + value * value, count + 1.0));
     if squares == 0.0 { 0.0 } else { sum * sum / (count * squares) }
 }
 
-/// What others got while one stormed.
+/// Throughput of the other tenants while one overloads the switch.
 #[derive(Serialize)]
 pub(super) struct Storm {
     kind: storm::Kind,
-    /// Part of what they offered, which is 90 % of what they are promised.
+    /// Forwarded share of the others' offered traffic, which is 90 % of their promised rate.
     got: f64,
-    /// Flow-mods carried out, or packet-ins delivered, a second.
+    /// Flow-mods executed, or packet-ins delivered, per second.
     messages_per_second: f64,
 }
 
@@ -93,7 +93,7 @@ impl Storm {
     }
 }
 
-/// Delays of a switch that sends less than it is promised, while the others want more.
+/// Delays of a virtual switch that sends less than its promised rate, while the others offer more than theirs.
 #[derive(Serialize)]
 pub(super) struct Delay {
     discipline: &'static str,
@@ -102,12 +102,13 @@ pub(super) struct Delay {
     median_us: f64,
     p99_us: f64,
     worst_us: f64,
-    /// What the discipline guarantees.
+    /// Upper bound that the discipline guarantees, in microseconds.
     bound_us: f64,
 }
 
 impl Delay {
-    /// The bounds are for a packet that finds none of its own before it, with quanta of one largest packet.
+    /// Computes the figures from `delays` in nanoseconds. The bounds are for a packet that finds its own queue empty,
+    /// with quanta of one largest packet.
     pub(super) fn of(discipline: &'static str, switches: usize, rate: Bps, delays: &mut [u32]) -> Delay {
         delays.sort_unstable();
         let at = |part: f64| {
@@ -132,12 +133,12 @@ impl Delay {
     }
 }
 
-/// What a packet costs, with as many ports that send and as many datapaths as virtual switches.
+/// Cost of a packet. There are as many sending ports and datapaths as virtual switches.
 #[derive(Serialize)]
 pub(super) struct Cost {
     switches: u16,
     ns_per_packet: f64,
-    /// The same ports on a switch without virtual ones.
+    /// Nanoseconds per packet with the same ports on a switch without virtual switches.
     ns_without: f64,
 }
 
@@ -146,7 +147,8 @@ impl Cost {
         Cost { switches, ns_per_packet, ns_without }
     }
 
-    /// Nanoseconds a packet, the best of some windows of `time` in all; `look` says packets and processor time so far.
+    /// Returns nanoseconds per packet, the best of several windows that together last `time`; `look` returns the
+    /// packets and the processor time so far.
     pub(super) fn best_of(time: Duration, look: impl Fn() -> anyhow::Result<(u64, Duration)>) -> anyhow::Result<f64> {
         let mut best = f64::INFINITY;
         for _ in 0..WINDOWS {
@@ -217,7 +219,7 @@ impl Report {
     }
 }
 
-/// As records have it.
+/// Returns the kind's name as in records.
 fn name(kind: storm::Kind) -> String {
     serde_json::to_value(kind).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! One tenant does its worst, and what a packet costs.
+//! Measures the effect of a hostile tenant on the others, and the cost of a packet.
 use super::super::PATIENCE;
 use super::super::entries::{self, Kind as EntryKind};
 use super::bed::{Bed, Tenant, pause};
@@ -17,19 +17,20 @@ use weir_port::null::{Flows, Headers, NullPort, Order};
 use weir_switch::{ListenTarget, PortConfig, Spin, Switch, SwitchConfig};
 use weir_units::{Bps, SystemClock};
 
-/// What the hostile tenant does.
+/// Behaviour of the hostile tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Kind {
-    /// What all do: half of what it is promised.
+    /// Harmless: offers half of its promised rate.
     Nothing,
-    /// Ten times what it is promised, in the smallest frames.
+    /// Offers ten times its promised rate, in the smallest frames.
     Flood,
-    /// The same, each frame a flow of its own, over entries with many masks.
+    /// Offers ten times its promised rate in the smallest frames, each of a different flow, over entries with many
+    /// masks.
     TupleSpace,
-    /// Flow-mods without end.
+    /// Sends flow-mods without pause.
     FlowMods,
-    /// Every frame of a flood is to go to its controller.
+    /// Floods with frames that all go to its controller.
     PacketIns,
 }
 
@@ -37,12 +38,12 @@ impl Kind {
     pub(super) const ALL: [Kind; 5] = [Kind::Nothing, Kind::Flood, Kind::TupleSpace, Kind::FlowMods, Kind::PacketIns];
 }
 
-/// Tenants beside each other; the last is the hostile one.
+/// Number of tenants; the last one is hostile.
 const TENANTS: usize = 4;
-/// Flow-mods sent over and over.
+/// Number of flow-mods that are sent repeatedly.
 const FLOW_MODS: u32 = 20_000;
 
-/// What the others get of what they offer, which is less than they are promised.
+/// Measures the forwarded share of the others' traffic; they offer less than their promised rate.
 pub(super) fn measure(kind: Kind, rate: Bps, time: Duration) -> anyhow::Result<Storm> {
     let victim = Tenant { offers: 0.9, ..Tenant::PLAIN };
     let hostile = match kind {
@@ -81,11 +82,12 @@ pub(super) fn measure(kind: Kind, rate: Bps, time: Duration) -> anyhow::Result<S
     Ok(storm)
 }
 
-/// The line in front of which the engine's time is short, not the line's.
+/// Line rate so high that the engine, not the line, limits the throughput.
 const WIDE: Bps = Bps(10_000_000_000);
 
-/// What a tenant gets through that sends a million packets a second, on an engine that has little else to do, and on one that could not do
-/// all that another tenant wants: each of its packets is a flow of its own over entries with many masks.
+/// Measures the forwarded share of a tenant that offers 10 % of its promised rate (about a million packets per
+/// second): on an engine with little other load, and on one overloaded by another tenant, each of whose packets is a
+/// new flow over entries with many masks.
 pub(super) fn busy(time: Duration) -> anyhow::Result<Vec<Busy>> {
     [false, true].into_iter().map(|is_hostile| beside(is_hostile, time)).collect()
 }
@@ -112,7 +114,7 @@ fn beside(is_hostile: bool, time: Duration) -> anyhow::Result<Busy> {
     })
 }
 
-/// Entries with many masks that nothing matches, in front of the one that forwards.
+/// Adds entries with many masks that no packet matches, with a higher priority than the entry that forwards.
 fn masks(bed: &Bed, name: &str) -> anyhow::Result<()> {
     for (source, destination) in (1..=32).flat_map(|source| (1..=16).map(move |destination| (source, destination * 2)))
     {
@@ -129,7 +131,7 @@ fn masks(bed: &Bed, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The hostile tenant's controller.
+/// Runs the hostile tenant's controller until `is_over`; counts its messages in `messages`.
 fn control(kind: Kind, at: &ListenTarget, is_over: &AtomicBool, messages: &AtomicU64) -> anyhow::Result<()> {
     let ListenTarget::Tcp(address) = at else { return Ok(()) };
     match kind {
@@ -139,7 +141,7 @@ fn control(kind: Kind, at: &ListenTarget, is_over: &AtomicBool, messages: &Atomi
             let flows = (0..FLOW_MODS).map(|number| EntryKind::Udp.add(number, 0));
             let bytes = entries::encode(flows, Version::V13, None)?;
             let each = bytes.len() / FLOW_MODS as usize;
-            // As many as the switch takes, and no more: a barrier behind each thousand.
+            // A barrier after each thousand flow-mods, so that no more are sent than the switch can process.
             for piece in bytes.chunks(each * 1000).cycle() {
                 link.stream_and_ask(piece, Body::BarrierRequest)?;
                 messages.fetch_add((piece.len() / each) as u64, Relaxed);
@@ -154,25 +156,27 @@ fn control(kind: Kind, at: &ListenTarget, is_over: &AtomicBool, messages: &Atomi
     }
 }
 
-/// Shakes hands, and reads what comes.
+/// Completes the handshake as a controller, then reads everything that the switch sends.
 fn read_all(address: &std::net::SocketAddr, is_over: &AtomicBool, messages: &AtomicU64) -> anyhow::Result<()> {
     use std::io::Write as _;
     let mut stream = std::net::TcpStream::connect(address).context("connecting to the hostile tenant's switch")?;
     stream.set_read_timeout(Some(Duration::from_millis(50)))?;
-    // A hello of OpenFlow 1.3 without elements, and a set-config that has whole packets sent: who connects is told of packets from then on.
+    // A hello of OpenFlow 1.3 without elements, and a set-config for unbuffered packets. After it the switch sends
+    // packet-ins.
     stream.write_all(&[4, 0, 0, 8, 0, 0, 0, 1])?;
     stream.write_all(&[4, 9, 0, 12, 0, 0, 0, 2, 0, 0, 0xff, 0xff])?;
     let mut piece = vec![0; 1 << 16];
     while !is_over.load(Relaxed) {
         if let Ok(bytes) = stream.read(&mut piece) {
-            // A packet-in of a smallest frame is about so long.
+            // Approximate length of a packet-in with a smallest frame.
             messages.fetch_add((bytes / 110) as u64, Relaxed);
         }
     }
     Ok(())
 }
 
-/// Nanoseconds that a packet costs on the engine's thread, from one of `count` ports through a virtual switch for each of them, or through none.
+/// Measures the nanoseconds that a packet costs on the engine's thread, received on one of `count` ports, with
+/// `is_cut` through a virtual switch for each port, otherwise without virtual switches.
 pub(super) fn cost(count: u16, is_cut: bool, time: Duration) -> anyhow::Result<f64> {
     let clock = SystemClock::start();
     let out = u32::from(count) + 1;
@@ -215,7 +219,7 @@ pub(super) fn cost(count: u16, is_cut: bool, time: Duration) -> anyhow::Result<f
 
 fn cuts(count: u16, out: u32) -> anyhow::Result<String> {
     use std::fmt::Write as _;
-    // A line that is never busy: what is measured is the work.
+    // A line that is never busy, so that only the processing is measured.
     let mut text = "[fabric]\nrate = \"1000Gbit/s\"\ncrosspoint = \"1MB\"\n".to_owned();
     for number in 1..=u32::from(count) {
         write!(
@@ -228,14 +232,14 @@ fn cuts(count: u16, out: u32) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Packets that left by the output.
+/// Returns the packets sent by the output port.
 fn sent(switch: &weir_switch::SwitchHandle, out: u32) -> anyhow::Result<u64> {
     let snapshot = switch.snapshot().map_err(|error| anyhow!("{error}"))?;
     let port = snapshot.ports.iter().find(|port| port.number == PortNo(out)).context("the output is there")?;
     Ok(port.counters.tx_packets)
 }
 
-/// Processor time that the engine's thread has used: the thread of this process that has its name.
+/// Returns the processor time of the engine's thread, which is found by its name.
 fn engine_time() -> anyhow::Result<Duration> {
     for task in std::fs::read_dir("/proc/self/task").context("listing this process's threads")? {
         let task = task?.path();

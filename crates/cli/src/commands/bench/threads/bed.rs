@@ -1,4 +1,4 @@
-//! A switch whose ports receive without end, and how much leaves it.
+//! Test bed: a switch whose ports always have frames to receive, and the count of packets that leave it.
 use super::Way;
 use anyhow::anyhow;
 use std::time::Duration;
@@ -10,30 +10,31 @@ use weir_switch::threads::{Mode, ThreadsConfig};
 use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
 use weir_units::{Clock as _, Instant, SystemClock};
 
-/// Flows of a port, and bytes of a frame.
+/// Flows per port, and bytes per frame.
 const FLOWS: u32 = 1000;
 const SIZE: usize = 60;
-/// How long it runs before it is measured.
+/// Time before a measurement starts.
 const WARM_UP: Duration = Duration::from_millis(200);
-/// Somebody who wants it to end waits this long at most.
+/// Interval for checking whether the run was cancelled.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// See the module's page.
+/// A switch that forwards as fast as it can.
 pub(super) struct Bed {
     switch: SwitchHandle,
     clock: SystemClock,
 }
 
 impl Bed {
-    /// A switch of `threads` threads with two ports for each of `most`, so that all numbers of threads have the same to do.
+    /// Starts a switch of `threads` threads with two ports for each of `most`, so that every number of threads has
+    /// the same load.
     ///
     /// # Errors
-    /// It does not start.
+    /// The switch does not start.
     pub(super) fn start(way: Way, threads: usize, most: usize) -> anyhow::Result<Bed> {
         let most = u32::try_from(most)?;
         let ports = 2 * most;
         let config = SwitchConfig {
-            // Ports are dealt in turn: port 1 to the first thread, 2 to the second.
+            // Ports are assigned in turn: port 1 to the first thread, port 2 to the second.
             threads: ThreadsConfig { mode: Mode::RunToCompletion, workers: threads, ..ThreadsConfig::default() },
             ports: (1..=ports).map(source).collect::<Result<_, _>>()?,
             ..SwitchConfig::default()
@@ -48,7 +49,7 @@ impl Bed {
         Ok(Bed { switch, clock: SystemClock::start() })
     }
 
-    /// Packets that leave in so long, and in how many seconds they did; none if it is cancelled.
+    /// Measures for `time`. Returns the packets that left and the elapsed seconds, or `None` if cancelled.
     ///
     /// # Errors
     /// The switch stopped.
@@ -64,7 +65,7 @@ impl Bed {
         Ok(Some((after - before, until.since(from).as_secs_f64())))
     }
 
-    /// Whether that was for the whole time.
+    /// Waits for `time`. Returns false if cancelled.
     fn rest(&self, time: Duration, cancel: &Cancel) -> bool {
         let until = self.clock.now() + time;
         while self.clock.now() < until && !cancel.is_cancelled() {
@@ -73,15 +74,15 @@ impl Bed {
         !cancel.is_cancelled()
     }
 
-    /// Packets that have left by now.
+    /// Returns the time and the packets sent so far.
     fn look(&self) -> anyhow::Result<(Instant, u64)> {
         let ports = self.switch.snapshot()?.ports;
-        // Asking takes its time; the answer is of its end.
+        // The query takes time, and its counters are those at its end.
         Ok((self.clock.now(), ports.iter().map(|port| port.counters.tx_packets).sum()))
     }
 }
 
-/// A port that receives flows without end.
+/// Returns a port that always has frames to receive.
 fn source(number: u32) -> anyhow::Result<PortConfig> {
     let flows = Flows::new(Headers::Udp, FLOWS, None, SIZE).map_err(|problem| anyhow!("{problem}"))?;
     let port = NullPort::generating(&format!("p{number}"), flows, Order::cycle(FLOWS));
@@ -89,11 +90,11 @@ fn source(number: u32) -> anyhow::Result<PortConfig> {
 }
 
 impl Way {
-    /// The port by which frames leave that came in by a port, with twice `threads` ports dealt in turn.
+    /// Returns the output port for frames of an input port, if twice `threads` ports are assigned in turn.
     fn output(self, port: u32, threads: u32) -> u32 {
         let ports = 2 * threads;
         match self {
-            // The other one of the same thread.
+            // The other port of the same thread.
             Way::Own => (port - 1 + threads) % ports + 1,
             Way::Crossed => port % ports + 1,
             Way::OnePort if port == 1 => 2,

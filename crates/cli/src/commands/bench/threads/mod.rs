@@ -1,4 +1,5 @@
-//! `weir bench threads`: what several threads that run to completion do beside one, also while other programs want their cores.
+//! `weir bench threads`: measures the throughput of several run-to-completion threads, compared with one, also while
+//! other programs use the cores.
 mod bed;
 mod others;
 
@@ -12,24 +13,24 @@ use std::process::ExitCode;
 use weir_switch::threads::Machine as Cores;
 use weir_units::Span;
 
-/// Threads at most: as many as a switch may have.
+/// Maximum number of threads, as in a switch.
 const MAX_THREADS: usize = 64;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Threads of the switch, measured in turn; ratios are to the first
+    /// Numbers of threads of the switch, measured in turn; ratios refer to the first
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     threads: Vec<usize>,
-    /// Where frames leave, one after the other [default: all]
+    /// Output ports of frames, measured in turn [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     ways: Vec<Way>,
-    /// Other threads that want the processors all the time, measured in turn
+    /// Numbers of other threads that keep processors busy, measured in turn
     #[arg(long, value_delimiter = ',', default_value = "0", value_parser = clap::value_parser!(u16).range(0..=256))]
     others: Vec<u16>,
-    /// How often each is measured
+    /// Number of measurements of each case
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// How long each is measured
+    /// Duration of each measurement
     #[arg(long, default_value = "1s")]
     time: Span,
     /// Print JSON: a record of all that was measured
@@ -37,42 +38,42 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Where frames leave.
+/// Output port of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Way {
-    /// By another port of the thread that they came in by
+    /// Another port of the thread that received them
     Own,
-    /// By a port of another thread, so that threads meet at ports
+    /// A port of another thread, so that threads compete for ports
     Crossed,
-    /// All by one port
+    /// A single port for all
     OnePort,
 }
 
-/// One measurement.
+/// A single measurement.
 #[derive(Debug, Serialize)]
 struct Sample {
     round: u32,
     way: Way,
     others: u16,
     threads: usize,
-    /// Millions of packets that left, per second of the wall.
+    /// Millions of packets sent per second of elapsed time.
     mpps: f64,
-    /// By all threads, in the same time.
+    /// Packets sent by all threads during the measurement.
     packets: u64,
 }
 
-/// What a number of threads did in a case.
+/// Figures of a number of threads in a case.
 #[derive(Debug, Serialize)]
 struct Row {
     way: Way,
     others: u16,
     threads: usize,
-    /// Median of the rounds, and the extremes.
+    /// Millions of packets per second: median of the rounds, least and most.
     mpps: f64,
     mpps_least: f64,
     mpps_most: f64,
-    /// To what the first number of threads did in the same round: median, and the extremes.
+    /// Ratio to the first number of threads in the same round: median, least and most.
     ratio: f64,
     ratio_least: f64,
     ratio_most: f64,
@@ -82,13 +83,15 @@ struct Row {
 struct Report {
     command: String,
     version: &'static str,
-    /// What it was built from, where the build said so.
+    /// Commit that the program was built from, if the build recorded it.
     commit: Option<&'static str>,
     machine: Machine,
     rows: Vec<Row>,
     samples: Vec<Sample>,
 }
 
+/// Runs the benchmark.
+///
 /// # Errors
 /// There are fewer cores than threads; the switch does not start.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -128,14 +131,14 @@ impl Args {
         if self.ways.is_empty() { &[Way::Own, Way::Crossed, Way::OnePort] } else { &self.ways }
     }
 
-    /// All that is measured in a round.
+    /// Returns all cases of a round.
     fn cases(&self) -> impl Iterator<Item = (Way, u16, usize)> {
         let ways = self.ways().iter().flat_map(|way| self.others.iter().map(|others| (*way, *others)));
         ways.flat_map(|(way, others)| self.threads.iter().map(move |threads| (way, others, *threads)))
     }
 }
 
-/// Measures everything, round by round, so that what else the machine does meets all alike.
+/// Measures all cases, round by round, so that other load of the machine affects all cases alike.
 fn measure(args: &Args, signals: &Signals) -> anyhow::Result<Vec<Sample>> {
     let most = args.threads.iter().copied().max().unwrap_or(1);
     let mut samples = Vec::new();
@@ -157,7 +160,7 @@ fn rows(args: &Args, samples: &[Sample]) -> Vec<Row> {
 }
 
 impl Row {
-    /// None where nothing was measured.
+    /// Returns `None` if nothing was measured.
     fn new(args: &Args, samples: &[Sample], (way, others, threads): (Way, u16, usize)) -> Option<Row> {
         let of = |threads| {
             let is = move |sample: &&Sample| (sample.way, sample.others, sample.threads) == (way, others, threads);
@@ -183,7 +186,7 @@ impl Row {
     }
 }
 
-/// Least, median and most; none of nothing.
+/// Returns least, median and most, or `None` if there are no values.
 fn spread(mut values: Vec<f64>) -> Option<(f64, f64, f64)> {
     values.sort_by(f64::total_cmp);
     Some((*values.first()?, *values.get(values.len() / 2)?, *values.last()?))

@@ -1,4 +1,4 @@
-//! Other work of the machine: threads that want a processor all the time.
+//! Load by other work of the machine: threads that keep processors busy.
 use std::hint::spin_loop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,7 @@ impl Others {
 impl Drop for Others {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // They can only end.
+        // A spinning thread cannot fail, so the result of the join is ignored.
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }

@@ -1,4 +1,5 @@
-//! What one flow-mod costs the tables, and one entry that is told, by how many entries there are: the datapath alone, on this thread.
+//! Measures the cost of one flow-mod, and of one entry in flow statistics, for several numbers of entries: the
+//! datapath alone, on this thread.
 use crate::commands::bench::entries::Kind;
 use serde::Serialize;
 use weir_datapath::{ChannelId, Datapath, DatapathConfig, Output};
@@ -8,27 +9,27 @@ use weir_openflow::{Body, Message, Version};
 use weir_packet::FramePool;
 use weir_units::{Clock as _, Instant, SystemClock};
 
-/// Flow-mods that are timed together.
+/// Flow-mods per window, which are timed together.
 const WINDOW: u32 = 100;
 /// Windows of each kind; the median counts.
 const WINDOWS: u32 = 40;
-/// Entries that are told together, as by the engine.
+/// Entries per part of a flow statistics reply, as in the engine.
 const TOLD: u32 = 32;
 
-/// Nanoseconds that one flow-mod takes, with the making of its message: medians of windows.
+/// Nanoseconds per flow-mod, including the creation of its message: medians of windows.
 #[derive(Debug, Serialize)]
 pub(super) struct Costs {
     pub(super) entries: u32,
     pub(super) add_ns: f64,
-    /// With the check for overlaps.
+    /// Add with the check for overlaps.
     pub(super) add_checked_ns: f64,
     pub(super) modify_strict_ns: f64,
-    /// Not strict, with all that the entry matches.
+    /// Non-strict modify, with all fields of the entry.
     pub(super) modify_ns: f64,
     pub(super) delete_strict_ns: f64,
-    /// As `modify_ns`.
+    /// Non-strict delete, with all fields of the entry.
     pub(super) delete_ns: f64,
-    /// For one entry in flow statistics, encoded.
+    /// Report of an entry in flow statistics, encoded.
     pub(super) tell_ns: f64,
 }
 
@@ -39,17 +40,17 @@ struct Bed {
     out: Output,
 }
 
-/// Measures with so many entries in the table.
+/// Measures with `entries` entries in the table.
 pub(super) fn measure(entries: u32) -> Costs {
     let clock = SystemClock::start();
     let config = DatapathConfig { max_entries: u32::MAX, ..DatapathConfig::default() };
     let mut bed = Bed { clock, datapath: Datapath::new(config), pool: FramePool::default(), out: Output::default() };
     bed.datapath.channel_up(Instant::ZERO, CHANNEL, Version::V13);
     (0..entries).for_each(|number| bed.send(Kind::Udp.add(number, 0)));
-    // While no place is empty that entries have left.
+    // Measured first, while the table has no gaps of deleted entries.
     let tell_ns = bed.time_telling(TOLD.min(entries));
     let all = WINDOW * WINDOWS;
-    // Numbers of the entries that come and go; those that stay are spread over the table.
+    // Numbers of the entries that are added and deleted; the modified entries are spread over the table.
     let (new, checked) = (entries..entries + all, entries + all..entries + 2 * all);
     let step = (entries / all).max(1);
     let old = (0..all).map(|number| number * step % entries.max(1));
@@ -77,7 +78,7 @@ impl Bed {
         self.out.messages.clear();
     }
 
-    /// Nanoseconds of one of these flow-mods.
+    /// Returns nanoseconds per flow-mod.
     fn time(&mut self, mut numbers: impl Iterator<Item = u32>, flow: impl Fn(u32) -> FlowMod) -> f64 {
         let mut windows: Vec<f64> = Vec::new();
         for _ in 0..WINDOWS {
@@ -89,7 +90,8 @@ impl Bed {
         median(windows)
     }
 
-    /// Nanoseconds for each entry that is told, so many at a time, of which there are as many at least.
+    /// Returns nanoseconds per entry of a flow statistics reply, in parts of `most` entries. The table must have at
+    /// least `most`.
     fn time_telling(&mut self, most: u32) -> f64 {
         let body = RequestBody::Flow(FlowRequest::all());
         let request = Message { xid: 1, body: Body::MultipartRequest(MultipartRequest { more: false, body }) };
@@ -102,7 +104,7 @@ impl Bed {
                 bytes.clear();
                 let began = self.clock.now();
                 more = self.datapath.encode_on(began, &mut reply, most as usize, &mut bytes).more;
-                // The last part has what is left.
+                // The last part may be shorter, so it does not count.
                 if more || windows.is_empty() {
                     windows.push(self.clock.now().since(began).as_secs_f64() * 1e9 / f64::from(most));
                 }

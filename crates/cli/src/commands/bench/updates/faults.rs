@@ -1,12 +1,12 @@
-//! How often a thread had to wait for memory to be put to a page.
+//! Counts the page faults of a thread.
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
-/// The figure of Linux for the thread that asks first; 0 where it does not say.
+/// Reader of Linux's counter for the thread that asks first; counts 0 if Linux does not report it.
 #[derive(Debug, Default)]
 pub(super) struct Faults(Option<File>);
 
-/// Where the figure is behind the name of the thread: minor faults, of which the major ones are no part.
+/// Position of the minor faults after the thread's name. Major faults are counted separately.
 const MINOR: usize = 7;
 
 impl Faults {
@@ -20,7 +20,7 @@ impl Faults {
     }
 }
 
-/// The name is in brackets and may have anything in it.
+/// Parses the minor faults. The name is in brackets and may contain any character.
 fn minor(stat: &str) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(MINOR)?.parse().ok()
 }

@@ -1,10 +1,10 @@
-//! What a port sees of the engine: how long it is between two times that it is asked for frames. A frame that comes right after the
-//! first waits that long.
+//! Measures the gaps of the engine as a port sees them: the time between two requests for frames. A frame that
+//! arrives right after the first request waits for the gap's length.
 //!
-//! Whether a long gap is the engine's own or the machine's (interrupts, other programs, a hypervisor) no single gap tells. So the engine's
-//! thread does something else now and then: for as long as the engine may control it reads the clock and does nothing. How often that takes
-//! longer than a gap may, per second of doing it, is what the machine does under the very same load; what gaps exceed it by is the
-//! engine's.
+//! A single gap does not tell whether it was caused by the engine or by the machine (interrupts, other programs, a
+//! hypervisor). As a control, the engine's thread spins from time to time: it reads the clock for as long as the
+//! engine may spend on control work. The rate at which this exceeds the limit of a gap, per second of spinning, is
+//! the machine's effect under the same load; the gaps' rate beyond it is the engine's.
 use super::faults::Faults;
 use crate::commands::bench::datapath::clock::thread_time;
 use std::sync::Arc;
@@ -15,36 +15,36 @@ use weir_port::null::NullPort;
 use weir_port::{Counters, LinkState, Port, PortError, PortInfo, Ready};
 use weir_units::{Clock as _, Instant, SystemClock};
 
-/// What a gap is not to exceed.
+/// Promised upper bound of a gap.
 pub(super) const PROMISED: Duration = Duration::from_micros(100);
-/// Gaps from here on are looked at more closely: whether the thread was on its processor all the time.
+/// Gaps of this length and longer are examined: was the thread on its processor all the time?
 const LONG: Duration = Duration::from_micros(50);
-/// How long it is spun at once: about as long as the engine controls between two rounds.
+/// Duration of one spin: about as long as the engine spends on control work between two rounds.
 const SPIN: Duration = Duration::from_micros(35);
-/// What part of the time is spun.
+/// Spinning takes one part in this many of the time.
 const SPIN_SHARE: u32 = 8;
-/// How often it is noted how long the thread has been on its processor, at least.
+/// Minimum interval for recording the thread's processor time.
 const PERIOD: Duration = Duration::from_millis(1);
-/// Bits of a gap in nanoseconds that are told apart below its highest.
+/// Number of bits below a gap's highest bit that the histogram distinguishes.
 const FINE_BITS: u32 = 5;
 const BUCKETS: usize = 64 << FINE_BITS;
-/// While this is measured, the port gives no frames.
+/// Number of the unused set: while it is selected, the port gives no frames.
 pub(super) const PAUSED: usize = 0;
 
-/// A port that receives flows without end and measures the gaps; see the module's page.
+/// A port that always has frames to receive and measures the gaps between requests.
 pub(super) struct Gauge {
     port: NullPort,
     seen: Arc<Seen>,
-    /// When frames were last asked for.
+    /// Time of the last request for frames.
     last: Instant,
-    /// When it is spun next.
+    /// Time of the next spin.
     spin_at: Instant,
     clock: SystemClock,
     checked: Check,
     faults: Faults,
 }
 
-/// How long the thread had been on a processor at a time.
+/// Processor time and faults of the thread at one moment.
 #[derive(Clone, Copy)]
 struct Check {
     at: Instant,
@@ -52,46 +52,46 @@ struct Check {
     faults: u64,
 }
 
-/// What happened since a check.
+/// Changes since a check.
 #[derive(Clone, Copy, Default)]
 struct Meanwhile {
-    /// How long the thread was not on a processor.
+    /// Time that the thread was not on a processor.
     away: Duration,
-    /// How often memory had to be put to a page first.
+    /// Number of page faults.
     faults: u64,
 }
 
-/// What was measured, one set of figures for each number that [`Seen::measure`] was given.
+/// All measurements, one set of figures for each number passed to [`Seen::measure`].
 pub(super) struct Seen {
-    /// Which set is written to.
+    /// Number of the set that is written to.
     now: AtomicUsize,
     sets: Vec<Gaps>,
 }
 
-/// Gaps; one thread writes, another reads when all is over.
+/// Figures of gaps. One thread writes; another reads when the measurement is over.
 pub(super) struct Gaps {
     buckets: Box<[AtomicU64]>,
     packets: AtomicU64,
     longest_ns: AtomicU64,
     over: AtomicU64,
-    /// The same without the time that the thread was not on a processor.
+    /// Longest gap without the time that the thread was not on a processor, in nanoseconds.
     own_longest_ns: AtomicU64,
     own_over: AtomicU64,
-    /// Of those, gaps in which memory was put to pages.
+    /// Gaps of `own_over` with page faults.
     faulty: AtomicU64,
-    /// The same of doing nothing.
+    /// Figures of spinning, the control.
     spun_ns: AtomicU64,
     spun_over: AtomicU64,
     spun_own_over: AtomicU64,
 }
 
 impl Seen {
-    /// Room for so many sets beside [`PAUSED`], which is chosen.
+    /// Creates `sets` sets in addition to [`PAUSED`], which is selected.
     pub(super) fn new(sets: usize) -> Arc<Seen> {
         Arc::new(Seen { now: AtomicUsize::new(PAUSED), sets: (0..=sets).map(|_| Gaps::default()).collect() })
     }
 
-    /// Measures into another set from now on.
+    /// Selects the set for further measurements.
     pub(super) fn measure(&self, set: usize) {
         self.now.store(set, Relaxed);
     }
@@ -143,7 +143,7 @@ impl Gaps {
         add(&self.spun_own_over, u64::from(span.saturating_sub(meanwhile.away) > PROMISED));
     }
 
-    /// The gap, in nanoseconds, that a share of all gaps is no longer than.
+    /// Returns the quantile `share` of all gaps, in nanoseconds.
     pub(super) fn quantile_ns(&self, share: f64) -> u64 {
         let counts: Vec<u64> = self.buckets.iter().map(|count| count.load(Relaxed)).collect();
         let all: u64 = counts.iter().sum();
@@ -163,29 +163,32 @@ impl Gaps {
         self.longest_ns.load(Relaxed)
     }
 
-    /// The longest without what other programs took of the processor meanwhile.
+    /// Returns the longest gap without the time of other programs, in nanoseconds.
     pub(super) fn own_longest_ns(&self) -> u64 {
         self.own_longest_ns.load(Relaxed)
     }
 
-    /// Gaps beyond [`PROMISED`], and how many of them are without what other programs took.
+    /// Returns the number of gaps beyond [`PROMISED`], and of those that exceed it without the time of other
+    /// programs.
     pub(super) fn over(&self) -> (u64, u64) {
         (self.over.load(Relaxed), self.own_over.load(Relaxed))
     }
 
-    /// How many of the latter had memory put to pages meanwhile.
+    /// Returns the number of gaps of the latter kind with page faults.
     pub(super) fn faulty(&self) -> u64 {
         self.faulty.load(Relaxed)
     }
 
-    /// How long it was spun, and how often that took longer than [`PROMISED`]: in all, and without what other programs took.
+    /// Returns the time spent spinning, and how often a spin exceeded [`PROMISED`]: in all, and without the time of
+    /// other programs.
     pub(super) fn spun(&self) -> (Duration, u64, u64) {
         let span = Duration::from_nanos(self.spun_ns.load(Relaxed));
         (span, self.spun_over.load(Relaxed), self.spun_own_over.load(Relaxed))
     }
 }
 
-/// Where a time is counted: all below 64 ns are told apart, beyond that it is one part in 32.
+/// Returns the histogram bucket of a time. Times below 64 ns are exact, longer ones have a resolution of one part in
+/// 32.
 fn bucket(ns: u64) -> usize {
     let high = 63 - (ns | 1).leading_zeros();
     if high <= FINE_BITS {
@@ -196,7 +199,7 @@ fn bucket(ns: u64) -> usize {
     usize::try_from(bucket).unwrap_or(BUCKETS - 1).min(BUCKETS - 1)
 }
 
-/// The longest time that is counted there.
+/// Returns the longest time of a bucket.
 fn upper_end(bucket: usize) -> u64 {
     let bucket = bucket as u64;
     let shift = (bucket >> FINE_BITS).saturating_sub(1);
@@ -211,7 +214,7 @@ impl Gauge {
         Gauge { port, seen, last: Instant::ZERO, spin_at: Instant::ZERO, clock, checked, faults }
     }
 
-    /// What happened since this was last asked.
+    /// Returns the changes since the previous check.
     fn check(&mut self, now: Instant) -> Meanwhile {
         let check = Check { at: now, on: thread_time(), faults: self.faults.count() };
         let former = std::mem::replace(&mut self.checked, check);
@@ -234,7 +237,7 @@ impl Gauge {
         }
     }
 
-    /// Does nothing for a while, which is in no gap.
+    /// Spins for [`SPIN`] as the control; the time is part of no gap.
     fn spin(&mut self, now: Instant, set: usize) {
         let began = self.clock.now();
         let mut span = Duration::ZERO;
@@ -275,7 +278,7 @@ impl Port for Gauge {
     }
 
     fn arm(&mut self) -> Ready {
-        // Frames may come at any moment, when nobody would wake the engine.
+        // Frames are always available, but no event would wake the engine for them.
         Ready::Now
     }
 

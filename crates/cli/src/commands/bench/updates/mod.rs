@@ -1,4 +1,4 @@
-//! `weir bench updates`: what changing a table costs those who forward, and those who change it.
+//! `weir bench updates`: measures the cost of changing a table, for forwarding and for the controller.
 mod cost;
 mod faults;
 mod gauge;
@@ -15,28 +15,28 @@ use weir_units::Span;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Entries in the table, one measurement after the other
+    /// Numbers of entries in the table, measured one after the other
     #[arg(long, value_delimiter = ',', default_value = "1000,100000,1000000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     entries: Vec<u32>,
-    /// What the controller does, one after the other [default: everything]
+    /// Phases: actions of the controller, measured one after the other [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     phases: Vec<Phase>,
-    /// Flow-mods per second where a rate is kept to
+    /// Flow-mods per second in phases with a fixed rate
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     rate: u32,
     /// Flow-mods of a bundle
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     bundle: u32,
-    /// Flow-mods of a bundle that is to be atomic
+    /// Flow-mods of an atomic bundle
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     atomic: u32,
-    /// How long each is measured, where it does not end by itself
+    /// Duration of each phase that does not end by itself
     #[arg(long, default_value = "2s")]
     time: Span,
-    /// The core that the switch's engine stays on [default: wherever the system puts it]
+    /// Core that the switch's engine is pinned to [default: the system decides]
     #[arg(long)]
     core: Option<usize>,
-    /// Leave out what a flow-mod costs the tables alone
+    /// Skip the cost of a flow-mod for the tables alone
     #[arg(long)]
     no_costs: bool,
     /// Print JSON: a record of all that was measured
@@ -44,15 +44,15 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Bytes of the process that lay in memory, where Linux says.
+/// Resident memory of the process in bytes, if Linux reports it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Memory {
     entries: u32,
     before: Option<u64>,
     loaded: Option<u64>,
-    /// When all were deleted again.
+    /// Memory after all entries were deleted.
     deleted: Option<u64>,
-    /// When as many had come again and ended by themselves, if they did.
+    /// Memory after as many entries were added again and expired, if they were.
     ended: Option<u64>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Memory {
 struct Report {
     command: String,
     version: &'static str,
-    /// What it was built from, where the build said so.
+    /// Commit that the program was built from, if the build recorded it.
     commit: Option<&'static str>,
     machine: Machine,
     rate: u32,
@@ -71,8 +71,10 @@ struct Report {
     memory: Vec<Memory>,
 }
 
+/// Runs the benchmark.
+///
 /// # Errors
-/// The machine has no room for the entries, the switch does not start.
+/// The machine has no room for the entries, or the switch does not start.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut report = Report {
         command: std::env::args().collect::<Vec<_>>().join(" "),
@@ -88,7 +90,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let say = |line: String| {
         if !args.json {
-            // A reader that has gone misses it, nothing else.
+            // A reader that closed its end early only misses this line.
             let _ = writeln!(std::io::stdout(), "{line}");
         }
     };
@@ -162,5 +164,5 @@ impl Memory {
     }
 }
 
-/// The time that is measured at least.
+/// The columns are labelled 100 us, so the bound must have this value.
 const _: () = assert!(gauge::PROMISED.as_nanos() == Duration::from_micros(100).as_nanos());

@@ -1,4 +1,4 @@
-//! A live switch that forwards without end on one processor while a controller changes its table from another.
+//! Runs a live switch that forwards without pause on one processor while a controller changes its table from another.
 use super::gauge::{Gaps, Gauge, PAUSED, Seen};
 use super::{Args, Memory};
 use crate::commands::bench::PATIENCE;
@@ -20,27 +20,27 @@ use weir_switch::threads::ThreadsConfig;
 use weir_switch::{ListenTarget, PortConfig, Switch, SwitchConfig, SwitchHandle};
 use weir_units::{Clock as _, Instant, SystemClock};
 
-/// What the controller does meanwhile.
+/// Action of the controller during a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Phase {
-    /// Nothing: what the machine itself does
+    /// No action: the effect of the machine itself
     None,
-    /// Flow-mods one after the other, at the rate asked for
+    /// Single flow-mods at the requested rate
     Plain,
-    /// The same in bundles
+    /// Bundles of flow-mods at the requested rate
     Bundle,
-    /// The same in bundles that are to be atomic
+    /// Atomic bundles of flow-mods at the requested rate
     Atomic,
-    /// Flow-mods as fast as the switch takes them
+    /// Flow-mods as fast as the switch processes them
     Flood,
-    /// All entries are asked for
+    /// Requests for all entries
     Dump,
-    /// Deletes that are about no entry, which only looking at all of them tells
+    /// Deletes that match no entry, which only a scan of all entries can tell
     Scan,
-    /// All entries are deleted
+    /// A delete of all entries
     Delete,
-    /// As many entries are added again, and all are up within a second
+    /// Adds as many entries again, all of which expire within a second
     Expire,
 }
 
@@ -57,45 +57,45 @@ impl Phase {
         Phase::Expire,
     ];
 
-    /// Its set of gaps.
+    /// Returns the number of the phase's set of gaps.
     fn set(self) -> usize {
         self as usize + 1
     }
 }
 
-/// What a phase gave.
+/// Figures of a phase.
 #[derive(Debug, Serialize)]
 pub(super) struct Figures {
     pub(super) entries: u32,
     pub(super) phase: Phase,
     pub(super) seconds: f64,
-    /// Millions of packets per second that were forwarded meanwhile, the control's time left out.
+    /// Millions of packets forwarded per second meanwhile, without the time of the control.
     pub(super) mpps: f64,
-    /// Flow-mods, or entries that were told, deleted or ended.
+    /// Number of flow-mods, or of entries reported, deleted or expired.
     pub(super) updates: u64,
     pub(super) updates_per_second: f64,
     pub(super) gap_us: Gap,
-    /// Gaps beyond 100 microseconds.
+    /// Number of gaps beyond 100 microseconds.
     pub(super) over: u64,
-    /// Those that are so long without the time that other programs had the processor meanwhile.
+    /// Number of gaps beyond 100 microseconds even without the time that other programs had the processor.
     pub(super) own_over: u64,
-    /// Those among them in which memory was put to pages.
+    /// Number of gaps of `own_over` with page faults.
     pub(super) own_over_with_faults: u64,
-    /// The same thread doing nothing, in the same time.
+    /// Control: the same thread spinning, during the same time.
     pub(super) control: Control,
-    /// Gaps beyond 100 microseconds a second of forwarding, other programs' time left out, less those that doing nothing has.
+    /// Gaps of `own_over` per second of forwarding, minus the control's rate.
     pub(super) own_over_per_second: f64,
 }
 
-/// What the machine does to the engine's thread while that does nothing, for 35 microseconds at a time.
+/// Effect of the machine on the engine's thread while that spins, for 35 microseconds at a time.
 #[derive(Debug, Serialize)]
 pub(super) struct Control {
     pub(super) seconds: f64,
-    /// How often that took more than 100 microseconds.
+    /// Number of spins of more than 100 microseconds.
     pub(super) over: u64,
-    /// The same without the time that other programs had the processor meanwhile.
+    /// Number of spins of more than 100 microseconds even without the time that other programs had the processor.
     pub(super) own_over: u64,
-    /// The latter per second of doing nothing.
+    /// Number of `own_over` per second of spinning.
     pub(super) own_over_per_second: f64,
 }
 
@@ -108,14 +108,14 @@ impl Control {
     }
 }
 
-/// Microseconds between two times that a port was asked for frames.
+/// Microseconds between two requests of frames from a port.
 #[derive(Debug, Serialize)]
 pub(super) struct Gap {
     pub(super) p50: f64,
     pub(super) p99: f64,
     pub(super) p999: f64,
     pub(super) longest: f64,
-    /// Without the time that other programs had the processor meanwhile.
+    /// Longest gap without the time that other programs had the processor.
     pub(super) own_longest: f64,
 }
 
@@ -136,31 +136,31 @@ const VERSION: Version = Version::V14;
 const BUNDLE: BundleId = BundleId(1);
 const IN: PortNo = PortNo(1);
 const OUT: PortNo = PortNo(2);
-/// Flows that are forwarded; the first entries are theirs.
+/// Number of forwarded flows; the first entries match them.
 const FLOWS: u32 = 1000;
-/// Bytes of a frame.
+/// Bytes per frame.
 const SIZE: usize = 60;
-/// Flow-mods of a round of [`Phase::Plain`] and [`Phase::Flood`], half of them deletes.
+/// Flow-mods per round of [`Phase::Plain`] and [`Phase::Flood`], half of them deletes.
 const ROUND: u32 = 10_000;
-/// How often the controller looks at its clock where it keeps to a rate.
+/// Interval at which the controller checks its clock when it keeps a rate.
 const PIECE: Duration = Duration::from_millis(1);
 
-/// A switch with so many entries, and its controller.
+/// A switch with `entries` entries, and its controller.
 pub(super) struct Bed<'a> {
     args: &'a Args,
     entries: u32,
     seen: Arc<Seen>,
     link: Client,
     clock: SystemClock,
-    // Stops when dropped, behind the link.
+    // The switch stops when dropped, which must happen after the link.
     _switch: SwitchHandle,
 }
 
 impl Bed<'_> {
-    /// Starts a switch that has no entries.
+    /// Starts a switch without entries.
     ///
     /// # Errors
-    /// No thread, no address to listen on.
+    /// A thread cannot be started, or there is no address to listen on.
     pub(super) fn start(args: &Args, entries: u32) -> anyhow::Result<Bed<'_>> {
         let seen = Seen::new(Phase::ALL.len());
         let flows = Flows::new(Headers::Udp, FLOWS, None, SIZE).map_err(|problem| anyhow!("{problem}"))?;
@@ -185,10 +185,11 @@ impl Bed<'_> {
         Ok(Bed { args, entries, seen, link, clock, _switch: switch })
     }
 
-    /// Adds the entries while nothing is forwarded; how long that took. They end a while later if `timeout` says when.
+    /// Adds the entries while nothing is forwarded. Returns the time taken. `timeout` returns the hard timeout of an
+    /// entry in seconds.
     ///
     /// # Errors
-    /// The switch refuses.
+    /// The switch rejects an entry.
     pub(super) fn load(&mut self, timeout: impl Fn(u32) -> u16) -> anyhow::Result<Duration> {
         let began = self.clock.now();
         for first in (0..self.entries).step_by(ROUND as usize) {
@@ -196,17 +197,17 @@ impl Bed<'_> {
             let bytes = entries::encode(numbers.map(|number| Kind::Udp.add(number, timeout(number))), VERSION, None)?;
             self.link.stream_and_ask(&bytes, Body::BarrierRequest)?;
         }
-        // What no entry takes leaves, too.
+        // Packets that match no entry leave, too.
         let output = vec![Instruction::ApplyActions(vec![Action::output(OUT)])];
         self.link.tell(Body::FlowMod(FlowMod::add(0, Match::any(), output)))?;
         self.link.ask(Body::BarrierRequest)?;
         Ok(self.clock.now().since(began))
     }
 
-    /// Runs through the phases that were asked for.
+    /// Runs the requested phases.
     ///
     /// # Errors
-    /// The switch refuses something.
+    /// The switch rejects a message.
     pub(super) fn run(&mut self, told: &mut dyn FnMut(Figures) -> anyhow::Result<()>) -> anyhow::Result<Memory> {
         let before = machine::resident_bytes();
         let took = self.load(|_| 0)?;
@@ -280,14 +281,14 @@ impl Bed<'_> {
         Ok(0)
     }
 
-    /// Does nothing until a time.
+    /// Waits until a time.
     fn rest(&self, until: Instant) {
         while self.clock.now() < until {
             std::thread::park_timeout(until.since(self.clock.now()));
         }
     }
 
-    /// The messages that add entries and delete them again.
+    /// Returns the messages that add `each` entries, and those that delete them again.
     fn round(&self, each: u32, bundle: Option<(BundleId, BundleFlags)>) -> anyhow::Result<[Vec<u8>; 2]> {
         let numbers = self.entries..self.entries + each;
         let adds = entries::encode(numbers.clone().map(|number| Kind::Udp.add(number, 0)), VERSION, bundle)?;
@@ -295,7 +296,7 @@ impl Bed<'_> {
         Ok([adds, deletes])
     }
 
-    /// How many flow-mods the rate has allowed for by now.
+    /// Returns the number of flow-mods that the rate allows by now.
     fn due(&self, began: Instant) -> u64 {
         let due = self.clock.now().since(began).as_nanos() * u128::from(self.args.rate) / 1_000_000_000;
         u64::try_from(due).unwrap_or(u64::MAX)
@@ -325,7 +326,7 @@ impl Bed<'_> {
         let control =
             |command| Body::BundleControl(BundleControl { bundle: BUNDLE, command, flags, properties: Vec::new() });
         let (began, mut sent) = (self.clock.now(), 0);
-        // Whole rounds: what was added is deleted again.
+        // Only whole rounds, so that everything added is deleted again.
         while !self.is_over(began) {
             for bytes in &halves {
                 self.link.ask(control(BundleCommand::OpenRequest))?;
@@ -381,9 +382,10 @@ impl Bed<'_> {
         Ok(u64::from(self.entries))
     }
 
-    /// Adds the entries again such that all end within a second; gives when that is over at the latest.
+    /// Adds the entries so that all expire within a second. Returns the latest time of the last expiry.
     fn load_with_timeouts(&mut self, before: Duration) -> anyhow::Result<Instant> {
-        // Twice as long as the first time, and some, so that the first are still there when the last has come.
+        // More than twice the time of the first loading, so that the first entries still exist when the last one is
+        // added.
         let longest = 2 * before.as_secs() + 3;
         let share = |number: u32| before.as_secs_f64() * f64::from(number) / f64::from(self.entries.max(1));
         let seconds: Vec<u16> = (0..self.entries)
@@ -395,7 +397,7 @@ impl Bed<'_> {
         Ok(began + Duration::from_secs(longest + 1))
     }
 
-    /// Waits until the last entry's time is up, and as long as ending them may take.
+    /// Waits until the last entry has expired and was removed.
     fn expire(&self, until: Instant) -> u64 {
         self.rest(until + self.args.time.0 + Duration::from_micros(2 * u64::from(self.entries)));
         u64::from(self.entries)
