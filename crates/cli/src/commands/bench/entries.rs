@@ -1,11 +1,11 @@
-//! Flow entries of the kinds that peers are measured with, and the messages that carry them.
+//! Creates flow entries for comparisons with other switches, and encodes the messages that add and delete them.
 use weir_openflow::model::bundle::{BundleAdd, BundleFlags, BundleId};
 use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, Match, PortNo};
 use weir_openflow::{Body, Message, Version, codec};
 use weir_packet::Field;
 use weir_packet::field::{eth_type, ip_proto};
 
-/// What entries match.
+/// Fields that the entries match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
@@ -17,13 +17,13 @@ pub(super) enum Kind {
     Mpls,
 }
 
-/// Labels have 20 bits.
+/// Number of MPLS labels: they have 20 bits.
 const MAX_LABELS: u32 = 1 << 20;
-/// Addresses that the source 10.0.0.0/8 has room for.
+/// Number of addresses in the source prefix 10.0.0.0/8.
 const MAX_SOURCES: u32 = 1 << 24;
 
 impl Kind {
-    /// Entries that differ, at most.
+    /// Returns the maximum number of different entries.
     pub(super) const fn most(self) -> u32 {
         match self {
             Kind::Mac => u32::MAX,
@@ -46,22 +46,23 @@ impl Kind {
         }
     }
 
-    /// The flow-mod that adds an entry.
+    /// Returns the flow-mod that adds entry `number`.
     pub(super) fn add(self, number: u32, hard_timeout: u16) -> FlowMod {
         let output = vec![Instruction::ApplyActions(vec![Action::output(PortNo(2))])];
         FlowMod { hard_timeout, ..FlowMod::add(10, self.matching(number), output) }
     }
 
-    /// The flow-mod that deletes it. It carries the same instructions, which no switch looks at, so that both have one length.
+    /// Returns the flow-mod that deletes entry `number`. It carries the add's instructions, which switches ignore, so
+    /// that both messages have the same length.
     pub(super) fn delete(self, number: u32) -> FlowMod {
         FlowMod { command: FlowCommand::DeleteStrict, ..self.add(number, 0) }
     }
 }
 
-/// The messages that add entries, as bytes; each within a message of a bundle if there is one.
+/// Encodes the messages that add entries. With `bundle`, each is wrapped in a bundle-add message.
 ///
 /// # Errors
-/// The version cannot carry them.
+/// The version cannot carry the messages.
 pub(super) fn encode(
     flows: impl Iterator<Item = FlowMod>,
     version: Version,
@@ -82,7 +83,7 @@ pub(super) fn encode(
     Ok(bytes)
 }
 
-/// The first flow-mod's transaction id; those before it are the client's own.
+/// Transaction id of the first flow-mod; lower ids are used by the client itself.
 const FIRST_XID: u32 = 1 << 16;
 
 #[cfg(test)]

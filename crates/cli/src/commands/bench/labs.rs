@@ -1,4 +1,5 @@
-//! `weir bench emulate`: how long labs of many switches and hosts take to start, to answer all pings, and to end.
+//! `weir bench emulate`: measures how long labs of many switches and hosts take to start, to answer all pings, and to
+//! end.
 use super::machine::Machine;
 use crate::commands::run::Signals;
 use anyhow::{Context as _, ensure};
@@ -11,31 +12,31 @@ use weir_emulator::{Lab, Neighbours, Options};
 use weir_scenario::Scenario;
 use weir_units::{Clock as _, SystemClock};
 
-/// Switches below each other switch.
+/// Number of child switches of each switch in the tree.
 const BRANCHES: usize = 3;
-/// Hosts of a switch.
+/// Hosts per switch.
 const HOSTS: usize = 2;
-/// How long an answer to a ping is waited for.
+/// Time to wait for an answer to a ping.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Switches of each network, a tree; two hosts at each
+    /// Numbers of switches of the networks, which are trees with two hosts at each switch
     #[arg(long, value_delimiter = ',', default_value = "1,10,30,100", value_parser = clap::value_parser!(u16).range(1..=200))]
     switches: Vec<u16>,
-    /// The device that every switch is to be like in time, by its profile's name
+    /// Profile of all switches, by its name
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// How often each network is started
+    /// Number of times that each network is started
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: u32,
-    /// Have every host ping every other, too
+    /// Send a ping from every host to every other, too
     #[arg(long)]
     pingall: bool,
     /// How hosts find each other's Ethernet addresses, as in `weir emulate`
     #[arg(long, value_name = "HOW", default_value = "auto")]
     neighbours: Neighbours,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -48,20 +49,20 @@ struct Result {
     rows: Vec<Row>,
 }
 
-/// A network, started several times.
+/// Results of a network that was started several times.
 #[derive(Serialize)]
 struct Row {
     switches: usize,
     hosts: usize,
     links: usize,
-    /// Hosts knew each other's Ethernet addresses from the start.
+    /// True if hosts knew each other's Ethernet addresses from the start.
     neighbours_known: bool,
-    /// A switch or a host, starting: the median of all runs.
+    /// Time to start a switch or a host in milliseconds, the median of all runs.
     node_ms: f64,
     runs: Vec<Run>,
 }
 
-/// How long parts took.
+/// Durations of the parts of one run, in seconds.
 #[derive(Serialize)]
 struct Run {
     hosts_s: f64,
@@ -76,7 +77,7 @@ struct Run {
 struct Pings {
     took_s: f64,
     all_reached: bool,
-    /// The line at the end of `pingall`.
+    /// Last line of the output of `pingall`.
     said: String,
 }
 
@@ -137,7 +138,7 @@ fn once(args: &Args, scenario: &Scenario, signals: &Signals) -> anyhow::Result<(
     Ok((Run { hosts_s, switches_s, control_s, sum_s: s(started.sum()), pings, end_s }, started.neighbours_known))
 }
 
-/// A tree of switches with two hosts each, under the controller in this process.
+/// Returns a tree of switches with two hosts each, under the controller in this process.
 fn network(switches: usize, profile: Option<&str>) -> anyhow::Result<Scenario> {
     let mut text = String::new();
     for number in 0..switches {

@@ -1,8 +1,9 @@
-//! `weir bench link`: how exactly a link keeps its rate and its delay, live.
+//! `weir bench link`: measures how exactly a live link keeps its rate and its delay.
 //!
-//! A switch in this process sends what comes in by one port out by another, behind which the link is; this thread is at both far ends, in memory, and looks at
-//! the clock that the switch has, too. What the rig takes by itself is measured first, with a link that does nothing; what the machine did to frames meanwhile is
-//! told apart ([`super::stood`]).
+//! A switch in this process sends what it receives on one port out of another, which has the link. This thread is at
+//! the far ends of both memory ports and reads the switch's clock. The delay of the setup itself is measured first,
+//! with a link without rate and delay. Frames that were delayed by stops of the machine are counted separately
+//! ([`super::stood`]).
 use super::machine::Machine;
 use super::stood::{Stood, Watch, Watched, after};
 use anyhow::{Context as _, ensure};
@@ -17,15 +18,15 @@ use weir_scenario::LinkSpec;
 use weir_switch::{PortConfig, Spin, Switch, SwitchConfig, SwitchHandle};
 use weir_units::{Bps, ByteSize, Clock as _, Instant, Span, SystemClock};
 
-/// Frames that wait for the link while its rate is measured, at least, and for how long they occupy it: it is not to be idle while this thread, or the switch,
-/// is stopped by others.
+/// Minimum number of frames that wait for the link while its rate is measured, and the time for which they occupy it.
+/// The link must not become idle while this thread or the switch is stopped by the machine.
 const AHEAD: u64 = 64;
 const AHEAD_TIME: Duration = Duration::from_millis(20);
-/// Frames that a port in memory holds.
+/// Capacity of a memory port in frames.
 const RING: u64 = 16_384;
-/// How long after the last frame one is waited for.
+/// Time to wait for outstanding frames after the last one was sent.
 const GRACE: Duration = Duration::from_millis(200);
-/// Ethernet addresses and an EtherType for experiments (IEEE 802); behind them the frame's number.
+/// Ethernet addresses and an EtherType for experiments (IEEE 802); the frame's number follows.
 const HEADER: [u8; 14] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
 
 #[derive(clap::Args)]
@@ -42,13 +43,13 @@ pub(crate) struct Args {
     /// Time between two frames while delays are measured
     #[arg(long, default_value = "1ms")]
     gap: Span,
-    /// How long each of the three measurements takes
+    /// Duration of each of the three measurements
     #[arg(long, default_value = "5s")]
     time: Span,
     /// How long the switch polls before it sleeps: auto, 0, or a time such as 50us
     #[arg(long, value_name = "TIME", default_value = "auto")]
     spin: Spin,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -61,23 +62,24 @@ struct Result {
     delay_s: f64,
     bytes: u16,
     gap_s: f64,
-    /// The rig alone: from being sent to having come.
+    /// Delay of the setup alone, from sending to receiving.
     rig: Late,
-    /// Later than the link's delay and the frame's time at its rate.
+    /// Lateness beyond the link's delay and the frame's time at its rate.
     late: Late,
-    /// The same of frames that were not on their way when the machine stopped the switch, or who measures; none if all were.
+    /// Lateness of frames that were not in transit when the machine stopped the switch or the measuring thread;
+    /// `None` if there are none.
     untouched: Option<Late>,
-    /// While `late` was measured.
+    /// Stops of the machine while `late` was measured.
     stood: Stood,
-    /// Measured over set, less one.
+    /// Measured rate over configured rate, minus one.
     rate_error: f64,
-    /// While that was measured: the longest time for which this thread did not look.
+    /// Longest time without a look by this thread while the rate was measured, in microseconds.
     longest_stop_us: f64,
-    /// How often that was longer than what waited for the link lasted: it may have been idle.
+    /// Number of times that such a gap exceeded the time of the waiting frames, so that the link may have been idle.
     starved: u64,
 }
 
-/// How late frames were.
+/// Distribution of the frames' lateness.
 #[derive(Serialize)]
 struct Late {
     frames: usize,
@@ -102,7 +104,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         args.delay
     );
     let machine = Machine::look();
-    // Room for all that is sent ahead: nothing is to be lost.
+    // The buffer holds all frames that are sent ahead, so that none is lost.
     let buffer = Some(ByteSize(RING * u64::from(args.bytes)));
     let spec = LinkSpec { rate: Some(args.rate), delay: args.delay.0, buffer, ..LinkSpec::default() };
     let (rig, _) = Rig::start(&LinkSpec::default(), args.spin)?.delays(args, Duration::ZERO)?;
@@ -130,14 +132,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Frames that are sent and have not come while the rate is measured: what is under way, and what waits.
+/// Number of frames that are outstanding while the rate is measured: in transit and waiting.
 fn ahead(args: &Args) -> u64 {
     let under_way = frames_of(args, args.delay.0);
-    // As many as there is room for, where the rate is high.
+    // At a high rate, limited by the capacity of the port.
     under_way + frames_of(args, AHEAD_TIME).min((RING - 1).saturating_sub(under_way)).max(AHEAD)
 }
 
-/// Frames that the link sends in a time.
+/// Returns the number of frames that the link sends in `time`.
 fn frames_of(args: &Args, time: Duration) -> u64 {
     let frames = time.as_secs_f64() * args.rate.0 as f64 / 8.0 / f64::from(args.bytes);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "held within limits")]
@@ -166,22 +168,22 @@ fn lines(args: &Args, result: &Result) -> String {
         )
 }
 
-/// A frame.
+/// A frame that was sent.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     at: Instant,
-    /// None: it has not come.
+    /// Arrival time; `None` if it did not arrive.
     came: Option<Instant>,
 }
 
-/// What a rate came to.
+/// Result of a measurement of the rate.
 struct Rate {
     bps: f64,
     longest_stop: Duration,
     starved: u64,
 }
 
-/// A switch with the link behind its port 2, and the far ends of both ports.
+/// A switch with the link at its port 2, and the far ends of both ports.
 struct Rig {
     clock: SystemClock,
     switch: SwitchHandle,
@@ -216,7 +218,7 @@ impl Rig {
         Ok(self.to.transmit(now, &mut self.pool, &mut vec![Frame::from_bytes(&content)])?)
     }
 
-    /// Numbers of the frames that have come.
+    /// Receives frames and returns their numbers.
     fn take(&mut self) -> anyhow::Result<Vec<u64>> {
         let now = self.clock.now();
         self.from.receive(now, &mut self.pool, &mut self.batch, 64)?;
@@ -229,7 +231,8 @@ impl Rig {
         Ok(numbers)
     }
 
-    /// When frames are sent and come, `expected` later, and what the machine did meanwhile.
+    /// Sends frames and records when each is sent and received. `expected` is the delay to expect. Returns the stops
+    /// of the machine, too.
     fn delays(mut self, args: &Args, expected: Duration) -> anyhow::Result<(Vec<Sent>, Watched)> {
         let begin = self.clock.now();
         let (end, mut next) = (begin + args.time.0, begin);
@@ -262,7 +265,7 @@ impl Rig {
         Ok((frames, watched))
     }
 
-    /// Bits per second that come out of the link while it is never idle.
+    /// Measures the bits per second that leave the link while it is never idle.
     fn rate(mut self, args: &Args) -> anyhow::Result<Rate> {
         let begin = self.clock.now();
         let (mut came, mut at_first, mut first, mut last) = (0_u64, 0, begin, begin);
@@ -282,7 +285,7 @@ impl Rig {
             if !numbers.is_empty() {
                 last = now;
                 came += numbers.len() as u64;
-                // Those that are there at the first look came before it.
+                // Frames received at the first look arrived before it, so they do not count.
                 (first, at_first) = if at_first == 0 { (now, came) } else { (first, at_first) };
             }
             ensure!(
@@ -298,7 +301,8 @@ impl Rig {
 }
 
 impl Late {
-    /// How much later than due those of the frames came that count. A frame takes its time at the rate, after those before it, and then the delay.
+    /// Computes the lateness of the frames for which `counts` is true. A frame is due after its time at the rate,
+    /// which starts after the frames before it, plus the delay.
     fn of(frames: &[Sent], [line, delay]: [Duration; 2], counts: impl Fn(&Sent) -> bool) -> anyhow::Result<Late> {
         let (mut free, mut sent, mut seconds) = (Instant::ZERO, 0, Vec::new());
         for frame in frames {

@@ -1,18 +1,19 @@
-//! What a figure is to be read with: the machine, how busy it was, memory.
+//! Describes the machine for records: processor, load, memory.
 use serde::Serialize;
 use std::fs::read_to_string;
 
-/// The machine, in records.
+/// The machine, as written to records.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Machine {
     cpu: String,
     cores: usize,
     kernel: String,
-    /// Frequency of the time stamp counter, as Linux measured it; absent where Linux does not say.
+    /// Processor frequency in MHz (`cpu MHz` of /proc/cpuinfo), taken as the frequency of the time stamp counter;
+    /// absent if Linux does not report it.
     pub(super) tsc_mhz: Option<f64>,
-    /// Processes that ran or wanted to, on average over the last minute, when the command began.
+    /// Load average of the last minute when the command began: processes that ran or were ready to run.
     load: Option<f64>,
-    /// Whether the kernel gives huge pages to who asks.
+    /// The kernel's setting for transparent huge pages.
     transparent_huge_pages: Option<String>,
 }
 
@@ -30,14 +31,14 @@ impl Machine {
     }
 }
 
-/// Bytes of this process that lie in memory; none where Linux does not say.
+/// Returns the resident memory of this process in bytes, or `None` if Linux does not report it.
 pub(super) fn resident_bytes() -> Option<u64> {
     let status = read_to_string("/proc/self/status").ok()?;
     let kib: u64 = value(&status, "VmRSS")?.strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib << 10)
 }
 
-/// What stands behind a name and a colon, in the first line that has it.
+/// Returns the text after a name and a colon, in the first line that starts with the name.
 fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     Some(line.split_once(':')?.1.trim())
@@ -47,7 +48,7 @@ fn first_word(file: &str) -> Option<String> {
     Some(read_to_string(file).ok()?.split_whitespace().next()?.to_owned())
 }
 
-/// The word in brackets.
+/// Returns the word in brackets.
 fn chosen(file: &str) -> Option<String> {
     let text = read_to_string(file).ok()?;
     Some(text.split_once('[')?.1.split_once(']')?.0.to_owned())

@@ -1,4 +1,4 @@
-//! `weir bench`: measuring what users are promised.
+//! `weir bench`: measures the figures that the documentation promises.
 mod datapath;
 mod entries;
 mod flow_mods;
@@ -17,7 +17,7 @@ mod updates;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// How long a switch may take over anything before a measurement is given up.
+/// Longest time to wait for any answer of a switch before a measurement is aborted.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(clap::Args)]
@@ -28,25 +28,28 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Packets per second of the packet path alone: real tables between ports in memory, on one pinned thread
+    /// Measure packets per second of the packet path alone: real tables between ports in memory, on one pinned thread
     Datapath(datapath::Args),
-    /// How long emulated networks of many switches and hosts take to start, to answer all pings, to end (needs root)
+    /// Measure how long emulated networks of many switches and hosts take to start, to answer all pings, to end
+    /// (needs root)
     Emulate(labs::Args),
-    /// How exactly a link keeps its rate and its delay
+    /// Measure how exactly a link keeps its rate and its delay
     Link(links::Args),
-    /// How fast a switch takes flow-mods, over its OpenFlow channel
+    /// Measure how fast a switch processes flow-mods, over its OpenFlow channel
     FlowMods(flow_mods::Args),
-    /// What virtual switches are promised while one does its worst: shares, rates, delays, cost of a packet
+    /// Measure what virtual switches get while one of them overloads the switch: shares, rates, delays, cost of a
+    /// packet
     Tenants(tenants::Args),
-    /// How long formulas take to answer a network of many switches
+    /// Measure how long formulas take to answer a network of many switches
     Predict(predict::Args),
-    /// Events a second of simulations, on one thread
+    /// Measure simulated events per second, on one thread
     Simulate(simulate::Args),
-    /// What several threads do beside one, each with ports of its own, also while others want their cores
+    /// Measure the throughput of several threads with their own ports, compared with one, also while other programs
+    /// use the cores
     Threads(threads::Args),
-    /// How exactly a switch with a profile keeps its times
+    /// Measure how exactly a switch with a profile keeps its times
     Timing(timing::Args),
-    /// What changing a table costs: the gaps in forwarding meanwhile, each flow-mod, memory
+    /// Measure the cost of changing a table: the gaps in forwarding meanwhile, each flow-mod, memory
     Updates(updates::Args),
 }
 

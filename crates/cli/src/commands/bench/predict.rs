@@ -1,4 +1,4 @@
-//! `weir bench predict`: how long formulas take to answer a network, on one thread.
+//! `weir bench predict`: measures how long formulas take to answer a network, on one thread.
 use super::{machine::Machine, tree::tree};
 use serde::Serialize;
 use std::process::ExitCode;
@@ -7,13 +7,13 @@ use weir_units::{Clock as _, SystemClock};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Switches of the network, a tree; with a host and a flow each
+    /// Number of switches of the network, a tree with a host and a flow at each switch
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(2..=200))]
     switches: u16,
-    /// How often it is answered
+    /// Number of times that it is answered
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     repeats: u32,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -26,7 +26,7 @@ struct Result {
     flows: usize,
     devices: usize,
     repeats: u32,
-    /// Of all repeats: other work of the machine only ever slows one down.
+    /// Fastest of all repeats, in seconds. It counts, because other work of the machine can only slow a repeat down.
     fastest_s: f64,
     median_s: f64,
     slowest_s: f64,

@@ -1,4 +1,4 @@
-//! `weir bench simulate`: events a second in virtual time, on one thread.
+//! `weir bench simulate`: measures events per second in virtual time, on one thread.
 use super::tree::tree;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use weir_sim::{FabricModel, Group, Hop, LineModel, Model, Path, Source, Split, W
 use weir_traffic::{Arrival, Bimodal, Offered, Size, TwoState};
 use weir_units::{Bps, Clock as _, Instant, SystemClock};
 
-/// Times one thing is repeated; the fastest counts, since other work of the machine only ever slows it down.
+/// Repeats of a measurement; the fastest counts, because other work of the machine can only slow one down.
 const REPEATS: usize = 5;
 
 #[derive(clap::Args)]
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// Ports of the switch
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
     ports: u16,
-    /// Virtual switches that it is cut into
+    /// Number of virtual switches that it is divided into
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
     switches: u16,
     /// Customers of the single queue
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Switches of the tree of queueing stations
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(2..=200))]
     stations: u16,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct Speed {
     what: String,
-    /// Packets or customers.
+    /// Number of packets or customers.
     packets: u64,
     events: u64,
     packets_per_second: f64,
@@ -59,7 +59,7 @@ pub(crate) fn run_bench(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The fastest of several runs of `work`, which gives packets and events.
+/// Returns the fastest of several runs of `work`, which returns its packets and events.
 fn fastest(what: String, mut work: impl FnMut() -> anyhow::Result<(u64, u64)>) -> anyhow::Result<Speed> {
     let clock = SystemClock::start();
     let mut best: Option<Speed> = None;
@@ -81,7 +81,7 @@ fn fastest(what: String, mut work: impl FnMut() -> anyhow::Result<(u64, u64)>) -
     best.ok_or_else(|| anyhow::anyhow!("nothing was run"))
 }
 
-/// M/M/1 at a utilisation of 0.8.
+/// Simulates an M/M/1 queue at a utilisation of 0.8.
 fn queue(customers: u64) -> anyhow::Result<Speed> {
     let service = (Service::Exponential, 1e6);
     let queue = Queue {
@@ -97,7 +97,7 @@ fn queue(customers: u64) -> anyhow::Result<Speed> {
     })
 }
 
-/// Virtual switches at one output, all ports loaded together to its capacity in bursts.
+/// Simulates virtual switches at one output; all ports together offer its capacity, in bursts.
 fn fabric(args: &Args) -> anyhow::Result<Speed> {
     let model = model(args.ports, args.switches);
     let window = Window { warm_up: Duration::ZERO, length: Duration::from_secs(1) };
@@ -108,14 +108,14 @@ fn fabric(args: &Args) -> anyhow::Result<Speed> {
     })
 }
 
-/// A switch and its controller as queueing stations.
+/// Simulates a switch and its controller as queueing stations.
 fn one_switch() -> anyhow::Result<Speed> {
     let scenario = Scenario::parse(ONE_SWITCH, "one.toml")?;
     let plan = weir_sim::stations::plan(&scenario)?;
     fastest("stations of a switch and its controller".into(), || counted(&plan, Duration::from_secs(200)))
 }
 
-/// Queueing stations of many switches, and one controller.
+/// Simulates the queueing stations of many switches and one controller.
 fn stations(args: &Args) -> anyhow::Result<Speed> {
     let plan = weir_sim::stations::plan(&tree(usize::from(args.stations))?)?;
     fastest(format!("stations of {} switches in a tree", args.stations), || counted(&plan, Duration::from_secs(1)))
@@ -168,7 +168,7 @@ fn model(inputs: u16, switches: u16) -> Model {
         outputs: vec![OutputConfig::new(rate, buffer * u64::from(switches))],
         ..FabricConfig::default()
     };
-    // Half short, half long: 753.5 bytes in the mean.
+    // Half of the packets are short, half long: 753.5 bytes on average.
     let per_second = rate.0 as f64 / 8.0 / 753.5 / f64::from(inputs) / f64::from(switches);
     let source = |input: u16, v: u16| Source {
         line: usize::from(input),

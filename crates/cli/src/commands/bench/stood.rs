@@ -1,27 +1,29 @@
-//! What of a switch's errors is the machine's: who looks at the clock all the time sees when it was stopped.
+//! Separates the machine's stops from a switch's own errors: a thread that reads the clock continuously notices when
+//! it was stopped.
 //!
-//! Two threads are watched: the switch's engine, while it has nothing to do but to wait ([`weir_switch::SwitchHandle::stops`]), and the one that measures, which does
-//! nothing but look, on another processor. A packet was *touched* if one of them was stopped while it was on its way. What the switch does itself, however
-//! long it takes, is no stop.
+//! Two threads are watched on different processors: the switch's engine, while it only waits
+//! ([`weir_switch::SwitchHandle::stops`]), and the measuring thread, which only reads the clock. A packet is
+//! *touched* if one of them was stopped while the packet was in transit. Work of the switch itself is no stop,
+//! however long it takes.
 use serde::Serialize;
 use std::time::Duration;
 use weir_emulator::Stolen;
 use weir_switch::SwitchHandle;
 use weir_units::{Instant, StopSum, Stops};
 
-/// Looks of the thread that measures are closer together, unless it was stopped.
+/// Longest interval between two looks of the measuring thread, unless it was stopped.
 const LEAST: Duration = Duration::from_micros(20);
-/// Sending a packet, and waking whoever it is for, takes less.
+/// Upper bound of the time to send a packet and to wake its receiver.
 const SENDS: Duration = Duration::from_micros(100);
 
-/// Watches the thread that measures.
+/// Watches the measuring thread.
 pub(super) struct Watch {
     stops: Stops,
     began: Instant,
     stolen: Stolen,
 }
 
-/// When threads were stopped.
+/// Stops of both threads during a measurement.
 pub(super) struct Watched {
     engine: Stops,
     rig: Stops,
@@ -29,22 +31,23 @@ pub(super) struct Watched {
     stolen_share: Option<f64>,
 }
 
-/// In sum.
+/// Stops of both threads, summed up.
 #[derive(Debug, Serialize)]
 pub(super) struct Stood {
-    /// The switch's engine; what it did itself not counted.
+    /// Stops of the switch's engine, without its own work.
     engine: Share,
-    /// The thread that measured, a control: it did nothing but look.
+    /// Stops of the measuring thread, as a control: it only read the clock.
     rig: Share,
-    /// Share of all processors' time that the machine's host gave to other machines, in ticks of the kernel; none where Linux does not say.
+    /// Share of all processors' time that the hypervisor gave to other machines, from the kernel's ticks; `None` if
+    /// Linux does not report it.
     stolen_share: Option<f64>,
 }
 
-/// How much of the time a thread was stopped.
+/// Stops of one thread.
 #[derive(Debug, Serialize)]
 struct Share {
     stops: u64,
-    /// Of the time, `0.0..=1.0`.
+    /// Share of the time, `0.0..=1.0`.
     share: f64,
     longest_us: f64,
 }
@@ -54,17 +57,17 @@ impl Watch {
         Watch { stops: Stops::default(), began: now, stolen: Stolen::start() }
     }
 
-    /// The thread looks at the clock, and did nothing else since it last did.
+    /// Records a look at the clock; the thread did nothing else since the previous look.
     pub(super) fn look(&mut self, now: Instant) {
         self.stops.look(now, LEAST);
     }
 
-    /// It did something else.
+    /// Records that the thread did other work since the last look.
     pub(super) fn worked(&mut self) {
         self.stops.look_away();
     }
 
-    /// It sent a packet, which said that it was sent at `from`.
+    /// Records that the thread sent a packet, stamped `from`, and finished at `until`.
     pub(super) fn sent(&mut self, from: Instant, until: Instant) {
         if until.since(from) >= SENDS {
             self.stops.note(from, until);
@@ -72,7 +75,7 @@ impl Watch {
         self.worked();
     }
 
-    /// It is over: together with what the switch, which has the same clock, noted.
+    /// Ends the measurement, and adds the stops noted by the switch, which uses the same clock.
     pub(super) fn end(self, now: Instant, switch: &SwitchHandle) -> anyhow::Result<Watched> {
         let engine = switch.stops()?.unwrap_or_default();
         let stolen_share = self.stolen.share();
@@ -80,13 +83,13 @@ impl Watch {
     }
 }
 
-/// How long after `due` something came, in seconds; negative: before.
+/// Returns the lateness of an arrival in seconds, negative if it was early.
 pub(super) fn after(came: Instant, due: Instant) -> f64 {
     if came >= due { came.since(due).as_secs_f64() } else { -due.since(came).as_secs_f64() }
 }
 
 impl Watched {
-    /// Whether a packet was on its way when a thread stood.
+    /// Returns true if a thread was stopped while the packet was in transit.
     pub(super) fn touch(&self, sent: Instant, came: Instant) -> bool {
         self.engine.touch(sent, came) || self.rig.touch(sent, came)
     }
@@ -102,7 +105,7 @@ impl Watched {
 }
 
 impl Stood {
-    /// As a line.
+    /// Formats the stops as a line.
     pub(super) fn line(&self) -> String {
         let part = |Share { stops, share, longest_us }: &Share| {
             format!("{:.2} % of the time ({stops} times, {longest_us:.0} us at most)", share * 100.0)

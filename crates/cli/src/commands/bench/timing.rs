@@ -1,5 +1,6 @@
-//! `weir bench timing`: how exactly a switch with a profile keeps its times, seen from outside: packets through a data path that takes the same time for
-//! each. What the machine did to them meanwhile is told apart ([`super::stood`]).
+//! `weir bench timing`: measures from outside how exactly a switch with a profile keeps its times: packets pass a
+//! data path with the same service time for each. Packets delayed by stops of the machine are counted separately
+//! ([`super::stood`]).
 use super::machine::Machine;
 use super::stood::{Stood, Watch, Watched, after};
 use anyhow::ensure;
@@ -15,31 +16,31 @@ use weir_switch::timed::LatenessSnapshot;
 use weir_switch::{PortConfig, ProfileConfig, Spin, Switch, SwitchConfig};
 use weir_units::{Clock as _, Instant, Span, SystemClock};
 
-/// Where a frame says when it was sent.
+/// Offset of the send time in a frame.
 const TIME_AT: usize = 42;
-/// How long the last packets are waited for.
+/// Time to wait for the last packets.
 const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Time that the data path takes for each packet
+    /// Service time of the data path for each packet
     #[arg(long, value_name = "TIME", default_value = "200us")]
     delay: Span,
-    /// Packets a second; the data path takes one after the other, so this times the delay is below 1
+    /// Packets per second; the data path serves one after the other, so this times the delay must be below 1
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rate: u32,
-    /// How long
+    /// Duration of the measurement
     #[arg(long, value_name = "TIME", default_value = "5s")]
     length: Span,
     /// How long the switch polls before it sleeps: auto, 0, or a time such as 50us
     #[arg(long, value_name = "TIME", default_value = "auto")]
     spin: Spin,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Delays of a switch.
+/// Distribution of delays.
 #[derive(Debug, Default, Serialize)]
 struct Delays {
     packets: u64,
@@ -54,15 +55,15 @@ struct Result {
     release_build: bool,
     delay_s: f64,
     rate: u32,
-    /// Without a profile: what this machine takes by itself.
+    /// Delays without a profile: those of this machine itself.
     without: Delays,
-    /// With it, after the delay is taken off.
+    /// Delays with the profile, minus its service times.
     error: Delays,
-    /// Of those, packets that were not on their way when the machine stopped the switch, or who measures.
+    /// Errors of packets that were not in transit when the machine stopped the switch or the measuring thread.
     untouched: Delays,
-    /// What the switch says.
+    /// Lateness as reported by the switch.
     lateness: LatenessSnapshot,
-    /// Meanwhile.
+    /// Stops of the machine during the measurement with the profile.
     stood: Stood,
 }
 
@@ -95,15 +96,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What one switch did.
+/// Results of one switch.
 struct Measured {
     packets: Vec<Passed>,
-    /// What it says of its times.
+    /// Lateness as reported by the switch.
     lateness: Option<LatenessSnapshot>,
     watched: Watched,
 }
 
-/// A packet that came through.
+/// A packet that passed the switch.
 struct Passed {
     sent: Instant,
     came: Instant,
@@ -129,7 +130,7 @@ fn measure(delay: Option<Duration>, args: &Args) -> anyhow::Result<Measured> {
     Ok(Measured { packets, lateness, watched })
 }
 
-/// A device whose data path takes that long.
+/// Returns a profile whose data path takes `delay` for each packet.
 fn profile(delay: Duration) -> anyhow::Result<ProfileConfig> {
     let text = format!(
         "name = \"bench\"\ndevice = \"A data path\"\norigin = \"assumed\"\nsource = \"weir bench timing\"\n[timing]\ndata = \"{}ns\"\n",
@@ -138,7 +139,7 @@ fn profile(delay: Duration) -> anyhow::Result<ProfileConfig> {
     Ok(ProfileConfig { profile: Box::new(Profile::parse(&text, "bench.toml")?), seed: 1 })
 }
 
-/// Sends packets at even gaps into one port and takes them from the other, awake all the time.
+/// Sends packets at equal intervals to one port and receives them from the other, polling without sleep.
 fn pass(
     clock: &SystemClock,
     (left, right): (&mut MemoryPort, &mut MemoryPort),
@@ -186,8 +187,8 @@ fn stamp(frame: &Frame) -> Option<Instant> {
     Some(Instant::from_nanos(u64::from_be_bytes(bytes.try_into().ok()?)))
 }
 
-/// How much later than due those of the packets came that count. The data path takes one after the other: after a stop of the machine they wait for each other, as they
-/// would in the device.
+/// Computes the lateness of the packets for which `counts` is true. The data path serves one packet after the other:
+/// after a stop of the machine, packets wait for each other as they would in the device.
 fn sum(packets: &[Passed], service: Duration, counts: impl Fn(&Passed) -> bool) -> anyhow::Result<Delays> {
     let mut due = Instant::ZERO;
     let mut late: Vec<f64> = Vec::new();

@@ -1,12 +1,13 @@
-//! A network for benchmarks: switches that form a tree and take time, a host at each, and a flow from each host to the one half of the file further.
+//! Network for benchmarks: a tree of switches with service times, a host at each switch, and a flow from each host to
+//! the host half the number of switches further in the file.
 use anyhow::Context as _;
 use std::fmt::Write as _;
 use weir_scenario::Scenario;
 
-/// Switches below each other switch.
+/// Number of child switches of each switch.
 const BRANCHES: usize = 3;
 
-/// A tree of `switches` (2 to 200) with as many hosts and flows, all of whose new flows ask one controller.
+/// Returns a tree of `switches` (2 to 200) with as many hosts and flows. All new flows go to one controller.
 pub(super) fn tree(switches: usize) -> anyhow::Result<Scenario> {
     let mut text =
         String::from("[controller]\nservice = { law = \"gamma\", mean = \"100us\", scv = 0.5 }\ninstall = \"path\"\n");

@@ -1,5 +1,5 @@
-//! `weir bench flow-mods`: flow-mods encoded beforehand are sent to any OpenFlow switch; measured is the time from the first byte to the
-//! barrier reply, or to the reply to a bundle's commit.
+//! `weir bench flow-mods`: sends pre-encoded flow-mods to any OpenFlow switch, and measures the time from the first
+//! byte to the barrier reply, or to the reply to a bundle's commit.
 use super::PATIENCE;
 use super::entries::{self, Kind};
 use crate::output;
@@ -15,34 +15,35 @@ use weir_units::{Clock as _, SystemClock};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The switch: tcp:HOST:PORT or unix:PATH where it listens for controllers, ptcp:PORT to let it connect. Its entries are deleted
+    /// The switch: tcp:HOST:PORT or unix:PATH to connect to it, ptcp:PORT to let it connect. Its flow entries are
+    /// deleted
     target: Target,
     /// Flow-mods per round
     #[arg(short = 'n', long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
-    /// What the entries match
+    /// Fields that the entries match
     #[arg(long, value_enum, default_value_t = Kind::Udp)]
     matching: Kind,
-    /// How they are sent
+    /// How flow-mods are sent
     #[arg(long, value_enum, default_value_t = Way::Plain)]
     way: Way,
-    /// Rounds; the entries are deleted between them
+    /// Number of rounds; the entries are deleted between them
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// OpenFlow version: 1.3, 1.4 or 1.5 [default: 1.3, in a bundle 1.4]
     #[arg(long, value_parser = parse_version)]
     openflow: Option<Version>,
-    /// Flow-mods per second to send at most, plain only: a steady load to measure forwarding under. Adds the entries and deletes
-    /// them again one by one, for as many rounds
+    /// Maximum flow-mods per second, plain only: a steady load for measuring forwarding meanwhile. Adds the entries
+    /// and deletes them one by one, in every round
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     rate: Option<u32>,
-    /// Hard time-out of the entries, in seconds; 0 for none
+    /// Hard timeout of the entries, in seconds; 0 for none
     #[arg(long, default_value_t = 0)]
     hard_timeout: u16,
     /// Leave the last round's entries in the switch
     #[arg(long)]
     keep: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -51,11 +52,11 @@ pub(crate) struct Args {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Way {
-    /// One after the other, then a barrier
+    /// Single messages, then a barrier
     Plain,
-    /// In a bundle, in order
+    /// In an ordered bundle
     Bundle,
-    /// In a bundle, in order, packets seeing none or all of it
+    /// In an ordered, atomic bundle: packets see none or all of its changes
     Atomic,
 }
 
@@ -69,22 +70,22 @@ impl Way {
     }
 }
 
-/// What was measured.
+/// Results of all rounds.
 #[derive(serde::Serialize)]
 struct Report {
     matching: Kind,
     way: Way,
     count: u32,
-    /// Of each round, as all that follow.
+    /// Seconds of each round. The following lists have one value per round, too.
     seconds: Vec<f64>,
     per_second: Vec<f64>,
     median_per_second: f64,
-    /// Until the barrier reply behind the message that deletes all entries.
+    /// Seconds from sending the delete of all entries to the barrier reply.
     delete_seconds: Vec<f64>,
 }
 
 const BUNDLE: BundleId = BundleId(1);
-/// What is sent at once with a rate.
+/// Interval between two writes when a rate is given.
 const PIECE: Duration = Duration::from_millis(1);
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -116,7 +117,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sends what is measured and waits until it is done.
+/// Sends the flow-mods and waits until the switch has processed them. Returns the time taken.
 fn add(args: &Args, link: &mut Client, bytes: &[u8], clock: SystemClock) -> anyhow::Result<Duration> {
     let started = clock.now();
     let Some(flags) = args.way.flags() else {
@@ -134,7 +135,7 @@ fn add(args: &Args, link: &mut Client, bytes: &[u8], clock: SystemClock) -> anyh
     Ok(clock.now().since(started))
 }
 
-/// Deletes all entries; how long that took.
+/// Deletes all entries. Returns the time taken.
 fn delete_all(link: &mut Client, clock: SystemClock) -> anyhow::Result<Duration> {
     let started = clock.now();
     link.tell(Body::FlowMod(FlowMod::delete_all()))?;
@@ -142,7 +143,10 @@ fn delete_all(link: &mut Client, clock: SystemClock) -> anyhow::Result<Duration>
     Ok(clock.now().since(started))
 }
 
-/// That the switch has as many entries as it was given.
+/// Checks that the switch has `count` entries.
+///
+/// # Errors
+/// The switch has another number of entries, or does not report it.
 fn check(link: &mut Client, count: u32) -> anyhow::Result<()> {
     let all = FlowRequest {
         table: TableId::ALL,
@@ -161,7 +165,7 @@ fn check(link: &mut Client, count: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends flow-mods at a steady rate, a piece per millisecond; says what rate came about.
+/// Sends flow-mods at a steady rate, a piece per millisecond, and prints the rate that was reached.
 fn load(args: &Args, link: &mut Client, bytes: &[u8], rate: u32, clock: SystemClock) -> anyhow::Result<ExitCode> {
     let round = 2 * args.count as usize;
     let each = bytes.len() / round;
