@@ -1,4 +1,4 @@
-//! A switch between the two ends of a tester.
+//! Runs a switch between the two ends of a tester.
 use crate::tester::{Ends, Load, Seen, Window, tester};
 use crate::{ExperimentError, Run};
 use std::sync::PoisonError;
@@ -8,46 +8,46 @@ use weir_switch::threads::{Bursts, Mode, Policy, ThreadsConfig};
 use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchError, SwitchHandle};
 use weir_units::{Clock, SystemClock};
 
-/// The ports that the tester's ends are.
+/// Port numbers of the tester's two ends.
 pub(crate) const PORTS: [PortNo; 2] = [PortNo(1), PortNo(2)];
 
 /// Time between opening the ports and the first frame.
 const LEAD: Duration = Duration::from_millis(50);
-/// Time that load is offered before it counts: threads come awake, tables into caches.
+/// Time for which load is offered before it counts, so that threads are awake and tables are in caches.
 const WARM_UP: Duration = Duration::from_millis(300);
-/// Time that frames may be under way when sending ends.
+/// Time to wait for frames in transit after sending ends.
 const LINGER: Duration = Duration::from_millis(200);
 
-/// How the switch's work is spread over threads: a pipeline as in Lagopus.
+/// Threads of the switch: a pipeline as in Lagopus.
 #[derive(Debug, Clone)]
 pub(crate) struct Threads {
-    /// Worker threads behind the thread of the ports.
+    /// Number of workers, in addition to the thread of the ports.
     pub(crate) workers: usize,
-    /// All six burst sizes.
+    /// Size of all six bursts, in frames.
     pub(crate) burst: usize,
-    /// Turns of a loop after which a burst that is not full is handed on.
+    /// Loop iterations after which an incomplete burst is passed on.
     pub(crate) io_loop_count: u32,
-    /// What packets of a flow, which go to one worker, have in common.
+    /// Fields that identify a flow, all packets of which go to one worker.
     pub(crate) policy: Policy,
-    /// Classes of traffic whose worker is chosen, as `MATCH=>WORKER`.
+    /// Classes of traffic with their worker, as `MATCH=>WORKER`.
     pub(crate) classes: Vec<&'static str>,
 }
 
-/// As published for every experiment.
+/// Loop iterations of a worker after which an incomplete burst is passed on, as published for all experiments.
 const WORKER_LOOP_COUNT: u32 = 1000;
 
-/// See the module's page.
+/// A running switch, to which the tester's ports are added for each measurement.
 pub(crate) struct Bed {
     clock: SystemClock,
     switch: SwitchHandle,
     seed: u64,
 }
 
-/// What was measured under one load.
+/// Results of a measurement under one load.
 pub(crate) struct Measured {
-    /// What each end has seen.
+    /// Observations of each end.
     pub(crate) ends: [Seen; 2],
-    /// Frames that the switch dropped, by reason.
+    /// Frames dropped by the switch, by reason.
     pub(crate) drops: Vec<(String, u64)>,
 }
 
@@ -61,7 +61,7 @@ impl Bed {
         Ok(Bed { clock, switch, seed: run.options.seed })
     }
 
-    /// Offers a load for a time and measures; nothing if it was stopped early.
+    /// Offers a load for `time` and measures. Returns `None` if stopped early.
     pub(crate) fn measure(
         &self,
         run: &Run<'_>,
@@ -86,7 +86,7 @@ impl Bed {
 }
 
 impl Threads {
-    /// A switch of these threads.
+    /// Returns the configuration of a switch with these threads.
     fn config(self) -> Result<SwitchConfig, SwitchError> {
         let classes =
             self.classes.into_iter().map(str::parse).collect::<Result<_, _>>().map_err(SwitchError::Request)?;
@@ -104,12 +104,12 @@ impl Threads {
     }
 }
 
-/// What the ends have seen: once their ports are gone nobody else holds it.
+/// Takes the observations of both ends. The ports are gone, so nothing else uses them.
 fn seen(ends: Ends) -> [Seen; 2] {
     ends.map(|end| std::mem::take(&mut *end.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// By how much counters have grown.
+/// Returns the counters that have grown since `before`, by how much.
 fn more(before: &[(String, u64)], after: Vec<(String, u64)>) -> Vec<(String, u64)> {
     let grown = after.into_iter().map(|(reason, count)| {
         let known = before.iter().find(|(other, _)| *other == reason).map_or(0, |(_, count)| *count);
@@ -119,13 +119,13 @@ fn more(before: &[(String, u64)], after: Vec<(String, u64)>) -> Vec<(String, u64
 }
 
 impl Measured {
-    /// Share of the bulk frames of one end that did not arrive at the other.
+    /// Returns the share of the bulk frames sent by end `from` that did not arrive at the other end.
     pub(crate) fn loss(&self, from: usize) -> f64 {
         let due = self.ends[from].due;
         if due == 0 { 0.0 } else { due.saturating_sub(self.ends[1 - from].arrived) as f64 / due as f64 }
     }
 
-    /// Notes where frames were lost, and that the switch was kept from the processor, if it was.
+    /// Adds a note to the report if frames were lost: where, and how long the switch did not read the port's ring.
     pub(crate) fn disturbances(&self, run: &mut Run<'_>, case: &str) {
         let missed: u64 = self.ends.iter().map(|end| end.missed).sum();
         let gap = self.ends.iter().map(|end| end.longest_gap).max().unwrap_or_default();
@@ -143,7 +143,7 @@ impl Measured {
     }
 }
 
-/// An entry that sends what matches out of a port, after other actions.
+/// Returns an entry that applies the actions `before` and outputs to `port`.
 pub(crate) fn entry(priority: u16, matching: Match, before: Vec<Action>, port: PortNo) -> FlowMod {
     let actions = before.into_iter().chain([Action::output(port)]).collect();
     FlowMod::add(priority, matching, vec![Instruction::ApplyActions(actions)])

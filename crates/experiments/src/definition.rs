@@ -1,18 +1,18 @@
-//! An experiment as its file says it: what is asked, what was published, how large it is rerun.
+//! Parses an experiment's file: its question, the published figures, the sizes of the rerun.
 use serde::{Deserialize, Serialize};
 use weir_units::Span;
 
-/// `experiments/<id>/experiment.toml`.
+/// Contents of `experiments/<id>/experiment.toml`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Definition {
-    /// What it is about, in a few words.
+    /// Title, a few words.
     pub title: String,
-    /// What it asks.
+    /// The question that the experiment answers.
     pub question: String,
-    /// Where the published figures stand: authors, title, where and when, tables.
+    /// Source of the published figures: authors, title, venue and year, tables.
     pub source: String,
-    /// What the published figures were measured on.
+    /// Setup on which the published figures were measured.
     pub setup: String,
     /// Sizes of the rerun that takes seconds.
     pub small: Sizes,
@@ -23,16 +23,16 @@ pub struct Definition {
     pub published: Vec<Published>,
 }
 
-/// How large a rerun is.
+/// Sizes of a rerun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sizes {
-    /// How long each case is measured.
+    /// Duration of the measurement of each case.
     pub time: Span,
-    /// Time between pings, where there are any.
+    /// Time between pings, for cases with pings.
     #[serde(default = "every_ten_ms")]
     pub ping_interval: Span,
-    /// How often each case is simulated, where it is.
+    /// Number of replications of each case, for simulated cases.
     #[serde(default = "once")]
     pub replications: u32,
 }
@@ -49,30 +49,30 @@ fn every_ten_ms() -> Span {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// The case it was measured in, as the rerun calls it.
+    /// Case of the figure, by the rerun's name.
     pub case: String,
-    /// What was measured, as the rerun calls it.
+    /// Measured quantity, by the rerun's name.
     pub metric: String,
-    /// The figure, in the rerun's unit.
+    /// Value of the figure, in the rerun's unit.
     pub value: f64,
-    /// Its standard deviation, if it was published.
+    /// Standard deviation of the figure, if published.
     #[serde(default)]
     pub sd: Option<f64>,
-    /// What to know about it.
+    /// Remark about the figure.
     #[serde(default)]
     pub note: Option<String>,
 }
 
 impl Definition {
-    /// Reads an experiment's file.
+    /// Parses an experiment's file.
     ///
     /// # Errors
-    /// Where it is wrong, and what was expected there.
+    /// The text is malformed; the error names the place and what was expected there.
     pub fn parse(text: &str) -> Result<Definition, toml::de::Error> {
         toml::from_str(text)
     }
 
-    /// The published figure of a case.
+    /// Returns the published figure of a metric in a case.
     pub fn published(&self, case: &str, metric: &str) -> Option<&Published> {
         self.published.iter().find(|figure| figure.case == case && figure.metric == metric)
     }

@@ -1,8 +1,9 @@
-//! Experiments: what the literature measured on its switches, measured on this one.
+//! Reruns published measurements of switches on weir and compares the figures with the published ones.
 //!
-//! Each has a folder `experiments/<id>/`: `experiment.toml` with the question, the published figures and the sizes, a `README.md` for people. The
-//! files are part of the command, so that [`run`] needs none. Reading order: [`definition`] (what a file says), [`report`] (what comes out), `tester` (ports
-//! that offer load and measure), `bed` (a switch between two of them), then the experiments, one module for each source.
+//! Each experiment has a folder `experiments/<id>/`: `experiment.toml` with the question, the published figures and
+//! the sizes, and a `README.md`. The files are built into the command, so that [`Experiment::run`] needs none.
+//! Reading order: [`definition`] (an experiment's file), [`report`] (a rerun's result), `tester` (ports that offer
+//! load and measure), `bed` (a switch between two of them), then the experiments, one module for each source.
 mod bed;
 pub mod definition;
 mod generator;
@@ -30,7 +31,7 @@ use weir_units::{Clock, SystemClock};
 
 /// An experiment that can be rerun.
 pub struct Experiment {
-    /// Its name, and that of its folder.
+    /// Name of the experiment and of its folder.
     pub id: &'static str,
     text: &'static str,
     measure: fn(&mut Run<'_>) -> Result<(), ExperimentError>,
@@ -39,7 +40,7 @@ pub struct Experiment {
 /// Declares the experiments: names of folders, and the functions that measure.
 macro_rules! experiments {
     ($($id:literal $measure:path,)*) => {
-        /// The experiments there are.
+        /// All experiments, in the order of their listing.
         pub static EXPERIMENTS: &[Experiment] = &[$(Experiment {
             id: $id,
             text: include_str!(concat!("../../../experiments/", $id, "/experiment.toml")),
@@ -70,39 +71,40 @@ experiments! {
     "model-comparison" models::comparison::measure,
 }
 
-/// How an experiment is rerun.
+/// Options of a rerun.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// At the published size instead of the small one.
+    /// True to use the published sizes instead of the small ones.
     pub full: bool,
-    /// Also what needs live switches on network interfaces, where an experiment leaves that to choice.
+    /// True to include measurements that need live switches on network interfaces, in experiments where these are
+    /// optional.
     pub live: bool,
-    /// What the order of random things comes from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Stops it early.
+    /// Stops the rerun early.
     pub cancel: Cancel,
-    /// The switch to measure instead of the experiment's own; only those that are about any switch take one.
+    /// Switch to measure instead of the experiment's own; only experiments that can measure any switch accept one.
     pub switch: Option<LiveSwitch>,
-    /// The capture whose packets are sent, where any trace's packets are.
+    /// Capture whose packets are sent, in experiments that can send any trace.
     pub trace: Option<PathBuf>,
 }
 
-/// A switch that is really there.
+/// An external switch.
 #[derive(Debug, Clone)]
 pub struct LiveSwitch {
-    /// Its control channel.
+    /// Control channel of the switch.
     pub target: weir_profiler::Target,
-    /// Interfaces that lead to its ports, two or three.
+    /// Interfaces connected to the switch's ports, two or three.
     pub data: Vec<String>,
-    /// Its profile, if that is known; it is measured otherwise.
+    /// Profile of the switch, if known; otherwise it is measured.
     pub profile: Option<PathBuf>,
 }
 
-/// Experiments that take a switch, and those that take a trace.
+/// Experiments that accept a switch, and those that accept a trace.
 const ON_ANY_SWITCH: [&str; 2] = ["model-validation-control", "model-validation-data"];
 const OF_ANY_TRACE: [&str; 1] = ["model-validation-data"];
 
-/// Why an experiment could not be rerun.
+/// Error of a rerun.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ExperimentError {
@@ -131,7 +133,7 @@ pub enum ExperimentError {
 /// Finds an experiment by its name.
 ///
 /// # Errors
-/// There is none.
+/// No experiment has this name.
 pub fn find(id: &str) -> Result<&'static Experiment, ExperimentError> {
     EXPERIMENTS.iter().find(|experiment| experiment.id == id).ok_or_else(|| {
         let known = EXPERIMENTS.iter().map(|experiment| experiment.id).collect::<Vec<_>>().join(", ");
@@ -140,15 +142,15 @@ pub fn find(id: &str) -> Result<&'static Experiment, ExperimentError> {
 }
 
 impl Experiment {
-    /// What its file says.
+    /// Parses the experiment's file.
     ///
     /// # Errors
-    /// The file is wrong; tests see to it that none is.
+    /// The file is malformed; tests ensure that none is.
     pub fn definition(&self) -> Result<Definition, ExperimentError> {
         Definition::parse(self.text).map_err(|error| ExperimentError::Definition { id: self.id, error })
     }
 
-    /// Whether it can do what is asked.
+    /// Checks that the experiment supports the options.
     fn check(&self, options: &Options) -> Result<(), ExperimentError> {
         for (flag, is_set, with) in [
             ("--switch", options.switch.is_some(), &ON_ANY_SWITCH[..]),
@@ -162,10 +164,11 @@ impl Experiment {
         Ok(())
     }
 
-    /// Reruns it. `progress` is told what is being done.
+    /// Reruns the experiment. `progress` is called with a description of each step.
     ///
     /// # Errors
-    /// A switch could not be set up. Figures that do not show what they should are no error but a report that does not hold.
+    /// A switch could not be set up. Figures that contradict the claims are no error: [`Report::holds`] then returns
+    /// false.
     pub fn run(&self, options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, ExperimentError> {
         self.check(options)?;
         let definition = self.definition()?;
@@ -204,18 +207,18 @@ impl Experiment {
     }
 }
 
-/// A rerun under way.
+/// State of a rerun in progress.
 pub(crate) struct Run<'a> {
     pub(crate) options: &'a Options,
     pub(crate) sizes: Sizes,
     pub(crate) progress: &'a mut dyn FnMut(&str),
     pub(crate) figures: Vec<Figure>,
     pub(crate) claims: Vec<Claim>,
-    /// Those about live switches, in an experiment that is simulated otherwise.
+    /// Claims about live switches, in an experiment that is otherwise simulated.
     pub(crate) live_claims: Vec<Claim>,
     pub(crate) notes: Vec<String>,
     pub(crate) plots: Vec<weir_plot::Figure>,
-    /// Whether nothing is measured that others on the machine could disturb.
+    /// True if all figures are simulated, so that other load of the machine cannot disturb them.
     pub(crate) simulated: bool,
 }
 
@@ -235,7 +238,7 @@ impl<'a> Run<'a> {
         self.figures.push(Figure { case: case.to_owned(), metric, unit, ours: value, sd, samples, published: None });
     }
 
-    /// Adds a note once.
+    /// Adds a note, unless it was added before.
     pub(crate) fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
         if !self.notes.contains(&note) {
@@ -243,12 +246,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Someone wants it to end.
+    /// Returns true if the rerun was cancelled.
     pub(crate) fn is_stopped(&self) -> bool {
         self.options.cancel.is_cancelled()
     }
 
-    /// A figure that was added.
+    /// Returns the value of a figure that was added.
     pub(crate) fn value(&self, case: &str, metric: &str) -> Option<f64> {
         self.figures.iter().find(|figure| figure.case == case && figure.metric == metric).map(|figure| figure.ours)
     }
@@ -263,7 +266,7 @@ pub(crate) struct Value {
 }
 
 impl Value {
-    /// The mean of samples, of which there is at least one.
+    /// Returns the mean of samples, of which there must be at least one, with their standard deviation.
     pub(crate) fn mean_of(samples: &[f64]) -> Value {
         let count = samples.len().max(1) as f64;
         let mean = samples.iter().sum::<f64>() / count;
@@ -271,7 +274,7 @@ impl Value {
         Value { value: mean, sd: (samples.len() > 1).then(|| variance.sqrt()), samples: samples.len() as u64 }
     }
 
-    /// A value that was counted over `samples` things.
+    /// Returns a value that was counted over `samples` things.
     pub(crate) fn of(value: f64, samples: u64) -> Value {
         Value { value, sd: None, samples }
     }

@@ -1,4 +1,5 @@
-//! A live switch, with a profile or as it is, and a controller that sends every packet that it is asked about on its way: nothing but the switch takes time.
+//! Runs a live switch, with or without a profile, and a controller that returns every packet at once, so that only
+//! the switch takes time.
 use crate::ExperimentError;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -15,35 +16,36 @@ use weir_switch::{
 };
 use weir_units::{Clock, SystemClock};
 
-/// Where packets come in, and where they go out.
+/// Input port and output port of packets.
 pub(crate) const PORTS: [PortNo; 2] = [PortNo(1), PortNo(2)];
-/// The UDP port of packets that no entry forwards: the controller is asked.
+/// UDP port of packets that go to the controller.
 pub(crate) const ASKING: u16 = 99;
-/// How switches wait whose own times are measured: awake, since what the machine needs to wake a thread is not theirs.
+/// Polling of switches whose own times are measured: long enough that they do not sleep, because the machine's time
+/// to wake a thread is not part of the switch.
 pub(crate) const AWAKE: Spin = Spin::For(Duration::from_secs(1));
-/// How long switch and controller may take to find each other.
+/// Time to wait for the connection of switch and controller.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// How a switch and whoever controls it are joined.
+/// Connection between a switch and its controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Channel {
-    /// In this process.
+    /// Controller in this process.
     Within,
-    /// By TCP on the loopback interface, where it can be looked at.
+    /// TCP on the loopback interface, where a tap can observe it.
     Tcp,
-    /// Not yet: the switch listens on the loopback interface.
+    /// No controller yet: the switch listens on the loopback interface.
     Listens,
 }
 
-/// See the module's page. The switch ends before its controller.
+/// A running switch and its controller. On drop, the switch stops before the controller.
 pub(crate) struct OwnSwitch {
     switch: SwitchHandle,
     _controller: Option<Controller>,
 }
 
 impl OwnSwitch {
-    /// Starts one with these ports, numbered from 1, and waits until it is under control.
+    /// Starts a switch with these ports, numbered from 1, and waits until its controller is connected.
     pub(crate) fn start(
         profile: Option<&Profile>,
         ports: Vec<Box<dyn Port>>,
@@ -88,7 +90,8 @@ impl OwnSwitch {
         Ok(())
     }
 
-    /// Packets to [`ASKING`] ask the controller, others go from the first port to the second.
+    /// Installs entries: packets to UDP port [`ASKING`] go to the controller, others from the first port to the
+    /// second.
     pub(crate) fn forward(&self) -> Result<(), ExperimentError> {
         let [from, to] = PORTS;
         let asking = Match::any()
@@ -99,7 +102,7 @@ impl OwnSwitch {
         self.install(vec![entry(20, asking, Action::to_controller()), passing(from, to)])
     }
 
-    /// Packets that come in by one port go out by another, for each pair.
+    /// Installs entries that forward from one port to another, for each pair.
     pub(crate) fn pass(&self, ways: &[(PortNo, PortNo)]) -> Result<(), ExperimentError> {
         self.install(ways.iter().map(|(from, to)| passing(*from, *to)).collect())
     }
@@ -108,7 +111,7 @@ impl OwnSwitch {
         Ok(self.switch.flow_mods(flows)?)
     }
 
-    /// Where it listens, as the profiler writes it.
+    /// Returns the address on which the switch listens, in the profiler's syntax.
     pub(crate) fn target(&self) -> String {
         match self.switch.listeners().first() {
             Some(ListenTarget::Tcp(address)) => format!("tcp:{address}"),
@@ -116,7 +119,8 @@ impl OwnSwitch {
         }
     }
 
-    /// What became of what its profile held back: how late it was released in the middle, at the 99th percentile, in microseconds; nothing without a profile.
+    /// Returns how late the profile's delayed messages and packets were released, median and 99th percentile, in
+    /// microseconds; `None` without a profile.
     pub(crate) fn lateness_us(&self) -> Result<Option<[f64; 2]>, ExperimentError> {
         let timing = self.switch.snapshot()?.timing;
         Ok(timing.map(|timing| [timing.lateness.p50_s * 1e6, timing.lateness.p99_s * 1e6]))
@@ -136,7 +140,7 @@ fn passing(from: PortNo, to: PortNo) -> FlowMod {
     entry(10, Match::any().with(Field::InPort, from.0), Action::output(to))
 }
 
-/// The controller's application.
+/// Application of the controller: returns every packet-in as a packet-out.
 struct SendsOn;
 
 impl App for SendsOn {
@@ -158,7 +162,7 @@ impl App for SendsOn {
     fn switch_down(&mut self, _now: weir_units::Instant, _switch: ConnectionId) {}
 }
 
-/// Sends a packet out of a port.
+/// Returns a packet-out of a packet by a port.
 pub(crate) fn sent_on(packet: Vec<u8>, port: PortNo) -> PacketOut {
     PacketOut {
         buffer_id: None,
@@ -192,7 +196,7 @@ mod tests {
         let rig = Rig::new(config, Some((source, Box::new(near))), Some(Box::new(far)), Vec::new()).unwrap();
         let report = rig.run(&mut || false, &mut |_| ()).unwrap();
         let (sent, received) = (report.sent.unwrap(), report.received.unwrap());
-        // A busy machine may keep the sender from its rate. Half of what is sent asks the controller, by chance.
+        // On a busy machine the sender may not reach its rate. Half of the packets go to the controller, by chance.
         assert_eq!((received.received, received.lost), (sent.sent, 0));
         assert!(received.new_flows.unwrap().samples * 5 > sent.sent && sent.sent > 0, "of {}", sent.sent);
         assert_eq!(switch.lateness_us().unwrap(), None, "it has no profile");

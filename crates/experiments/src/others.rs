@@ -1,20 +1,20 @@
-//! How much of the machine others used meanwhile: figures of a machine that is shared say less.
+//! Measures how much of the machine's processor time other programs used during a measurement, which they disturb.
 
 /// Processor time since the start of the machine, in clock ticks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ticks {
-    /// All of it, idle included.
+    /// Time of all processors, including idle time.
     all: u64,
     idle: u64,
-    /// This process's.
+    /// Time of this process.
     own: u64,
 }
 
-/// Share of the machine above which others disturb.
+/// Share of the machine's processor time above which other programs count as a disturbance.
 pub(crate) const DISTURBED: f64 = 0.1;
 
 impl Ticks {
-    /// What /proc says now; nothing where it does not.
+    /// Reads the current counters from /proc. Returns `None` if they are not available.
     pub(crate) fn now() -> Option<Ticks> {
         let read = |path| std::fs::read_to_string(path).ok();
         Ticks::of(&read("/proc/stat")?, &read("/proc/self/stat")?)
@@ -22,17 +22,20 @@ impl Ticks {
 
     fn of(machine: &str, process: &str) -> Option<Ticks> {
         let line = machine.lines().find_map(|line| line.strip_prefix("cpu "))?;
-        // User, nice, system, idle, waiting for devices, interrupts, soft interrupts, stolen; guests are in user.
+        // User, nice, system, idle, waiting for devices, interrupts, soft interrupts, stolen. Virtual machines are
+        // part of user.
         let fields: Vec<u64> = line.split_whitespace().take(8).map_while(|field| field.parse().ok()).collect();
         let idle = fields.get(3)? + fields.get(4)?;
-        // Behind the name, which may hold anything, the state is field 3; user and system time are fields 14 and 15.
+        // After the name, which may contain any character, the state is field 3; user and system time are fields 14
+        // and 15.
         let (_, behind) = process.rsplit_once(')')?;
         let times: Vec<u64> =
             behind.split_whitespace().skip(11).take(2).map_while(|field| field.parse().ok()).collect();
         Some(Ticks { all: fields.iter().sum(), idle, own: times.iter().sum() })
     }
 
-    /// Share of the machine's processor time since `earlier` that neither this process used nor nobody.
+    /// Returns the share of the machine's processor time since `earlier` that was neither idle nor used by this
+    /// process.
     pub(crate) fn others_since(self, earlier: Ticks) -> f64 {
         let all = self.all.saturating_sub(earlier.all);
         let used = (self.idle - earlier.idle.min(self.idle)) + (self.own - earlier.own.min(self.own));

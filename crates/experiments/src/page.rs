@@ -1,9 +1,9 @@
-//! A report as one page of HTML, its charts in it.
+//! Writes a report as an HTML page with its charts.
 use crate::report::{Figure, Report};
 use weir_plot::{Page, Table, short};
 
 impl Report {
-    /// The report as a page: charts, claims, figures, and what they were measured with.
+    /// Returns the report as a page: charts, claims, figures, and their setup.
     pub fn html(&self) -> String {
         let mut page = Page::new(&format!("{}: {}", self.experiment, self.title));
         page.text(&format!("Published: {}; {}", self.source, self.published_setup));

@@ -1,4 +1,4 @@
-//! What a rerun gives: our figures beside the published ones, what they show, and what they were measured with.
+//! Result of a rerun: weir's figures with the published ones, the claims, and the setup.
 use crate::definition::{Definition, Published, Sizes};
 use crate::others::DISTURBED;
 use comfy_table::{CellAlignment, Table, presets};
@@ -7,95 +7,97 @@ use std::fmt;
 use weir_emulator::result::Machine;
 use weir_plot::short;
 
-/// A rerun's result; `Display` for people, `Serialize` for programs and records.
+/// Result of a rerun; `Display` prints text, `Serialize` writes records.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// The experiment.
+    /// Name of the experiment.
     pub experiment: String,
-    /// What it is about.
+    /// Title of the experiment.
     pub title: String,
-    /// Where the published figures stand.
+    /// Source of the published figures.
     pub source: String,
-    /// What they were measured on.
+    /// Setup of the published figures.
     pub published_setup: String,
-    /// What ours were measured with.
+    /// Setup of weir's figures.
     pub setup: Setup,
     /// Figures, case by case.
     pub figures: Vec<Figure>,
-    /// What the figures are to show, and whether they do.
+    /// Claims that the figures are expected to support, with their outcome.
     pub claims: Vec<Claim>,
-    /// What to know about the figures.
+    /// Remarks about the figures.
     pub notes: Vec<String>,
     /// Charts of the figures.
     #[serde(skip)]
     pub plots: Vec<weir_plot::Figure>,
-    /// Whether it was stopped before its end: cases are missing.
+    /// True if the rerun was stopped before its end, so that cases are missing.
     pub partial: bool,
 }
 
-/// What figures were measured with.
+/// Setup of a rerun.
 #[derive(Debug, Clone, Serialize)]
 pub struct Setup {
     /// Version of weir.
     pub version: &'static str,
-    /// Whether it was built with optimisation.
+    /// True if built with optimisation.
     pub release_build: bool,
-    /// Whether the sizes are those published.
+    /// True if the sizes are those published.
     pub full: bool,
-    /// The sizes.
+    /// Sizes of the rerun.
     pub sizes: Sizes,
-    /// What the order of random things came from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// The machine.
+    /// Machine on which the rerun ran.
     pub machine: Machine,
-    /// Share of the machine's processor time that others used meanwhile: they disturb the figures.
+    /// Share of the machine's processor time used by other programs meanwhile, which disturb the figures; `None` if
+    /// unknown.
     pub others: Option<f64>,
-    /// How long it took.
+    /// Duration of the rerun in seconds.
     pub duration_s: f64,
 }
 
-/// One thing measured in one case.
+/// A measured quantity in one case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// The case.
+    /// Name of the case.
     pub case: String,
-    /// What was measured.
+    /// Name of the measured quantity.
     pub metric: &'static str,
-    /// Its unit.
+    /// Unit of the values.
     pub unit: &'static str,
-    /// Ours.
+    /// Value measured on weir.
     pub ours: f64,
-    /// Standard deviation of ours over the samples, if there are several.
+    /// Standard deviation of weir's value over the samples, if there are several.
     pub sd: Option<f64>,
-    /// How many samples ours comes from.
+    /// Number of samples of weir's value.
     pub samples: u64,
-    /// The one published for the same case, if there is one.
+    /// Published figure for this case and quantity, if there is one.
     pub published: Option<Published>,
 }
 
-/// Something the figures are to show.
+/// A statement that the figures are expected to support.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Claim {
-    /// In words.
+    /// The statement in words.
     pub text: String,
-    /// Whether they do; none if it could not be told here.
+    /// Outcome: true if the figures support the statement; `None` if it could not be tested here.
     pub holds: Option<bool>,
-    /// The figures that say so, or why it could not be told.
+    /// The deciding figures, or the reason why the statement could not be tested.
     pub because: String,
 }
 
 impl Claim {
-    /// A claim that was tested.
+    /// Returns a claim that was tested.
     pub fn tested(text: impl Into<String>, holds: bool, because: impl Into<String>) -> Claim {
         Claim { text: text.into(), holds: Some(holds), because: because.into() }
     }
 
-    /// A claim that could not be tested here.
+    /// Returns a claim that could not be tested here.
     pub fn untested(text: impl Into<String>, because: impl Into<String>) -> Claim {
         Claim { text: text.into(), holds: None, because: because.into() }
     }
 
-    /// A failure says nothing if others used much of the machine meanwhile.
+    /// Makes a failed claim untested if other programs used much of the machine meanwhile, because the failure then
+    /// shows nothing.
     pub(crate) fn disturbed_by(self, others: Option<f64>) -> Claim {
         match others {
             Some(share) if self.holds == Some(false) && share > DISTURBED => {
@@ -108,17 +110,17 @@ impl Claim {
 }
 
 impl Report {
-    /// Whether nothing contradicts the claims.
+    /// Returns true if the report is complete and no claim failed.
     pub fn holds(&self) -> bool {
         !self.partial && self.claims.iter().all(|claim| claim.holds != Some(false))
     }
 
-    /// A figure by its case and metric.
+    /// Returns the value of a figure by its case and metric.
     pub fn figure(&self, case: &str, metric: &str) -> Option<f64> {
         self.figures.iter().find(|figure| figure.case == case && figure.metric == metric).map(|figure| figure.ours)
     }
 
-    /// Puts the published figures beside ours.
+    /// Adds the published figures to weir's.
     pub(crate) fn compare_with(&mut self, definition: &Definition) {
         for figure in &mut self.figures {
             figure.published = definition.published(&figure.case, figure.metric).cloned();

@@ -1,9 +1,10 @@
-//! What was published on sojourns and models, and what we say of our own formulas, holds in the simulations of the small size, which always come out the
-//! same, but for what the experiments' pages say.
+//! Checks that the published statements on sojourns and models, and weir's claims on its own formulas, hold in the
+//! deterministic simulations of the small size, with the exceptions that the experiments' pages list.
 use weir_experiments::report::Claim;
 use weir_experiments::{Options, find};
 
-/// Runs an experiment that must have so many charts, none of them with a line without points, and contradict no published statement but certain ones.
+/// Runs an experiment. It must have `charts` charts without empty lines, and contradict no published statement except
+/// `but`.
 fn holds(id: &str, charts: usize, but: &[&str]) {
     let options = Options { seed: 1, ..Options::default() };
     let report = find(id).unwrap().run(&options, &mut |_| ()).unwrap();
@@ -14,7 +15,7 @@ fn holds(id: &str, charts: usize, but: &[&str]) {
         let weir_plot::Figure::Chart(chart) = plot else { panic!("{} is a chart of lines", plot.name()) };
         assert!(chart.series.iter().all(|series| !series.points.is_empty()), "{}: a line without points", plot.name());
     }
-    // Every published figure stands beside one of ours, but those that are there for scale.
+    // Every published figure has one of ours for comparison, except those for scale.
     let published = find(id).unwrap().definition().unwrap().published;
     let paired = published.iter().filter(|figure| !figure.note.as_deref().unwrap_or_default().starts_with("for scale"));
     let paired = paired.count();

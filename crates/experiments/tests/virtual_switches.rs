@@ -1,9 +1,10 @@
-//! What was published on virtual switches holds in the simulations of the small size, which always come out the same, but for what the
-//! experiments' pages say.
+//! Checks that the published statements on virtual switches hold in the deterministic simulations of the small size,
+//! with the exceptions that the experiments' pages list.
 use weir_experiments::report::Claim;
 use weir_experiments::{Options, find};
 
-/// Runs an experiment that must have a chart for each of its figures, and contradict no published statement but certain ones.
+/// Runs an experiment. It must have a chart for each of its figures, and contradict no published statement except
+/// `but`.
 fn holds(id: &str, but: &[&str]) {
     let options = Options { seed: 1, ..Options::default() };
     let report = find(id).unwrap().run(&options, &mut |_| ()).unwrap();

@@ -1,9 +1,10 @@
-//! A tester in place of a network: ports of a switch that offer load at times of their own and measure what comes back.
+//! A tester in place of a network: ports of a switch that offer load at predetermined times and measure what arrives.
 //!
-//! As in a hardware tester, a frame is *due* at a time that does not depend on the switch; it waits in a receive ring of limited size until the
-//! switch takes it, and is missed if the ring is full. Each frame carries the time it was due, so that delays include the wait for
-//! the switch. No thread is needed: what is due is made when the switch asks. So the switch's threads have the
-//! processors to themselves, at the price of making the frames (some nanoseconds each) on the thread that receives.
+//! As in a hardware tester, a frame is *due* at a time that does not depend on the switch. It waits in a receive ring
+//! of limited size until the switch takes it, and is missed if the ring is full. Each frame carries its due time, so
+//! that delays include the wait for the switch. The tester has no thread: due frames are generated when the switch
+//! asks for them. So the switch's threads have the processors to themselves; in return, generating the frames (some
+//! nanoseconds each) costs time of the receiving thread.
 mod port;
 mod seen;
 mod source;
@@ -21,23 +22,24 @@ use std::time::Duration;
 use weir_port::Port;
 use weir_units::{Instant, SystemClock};
 
-/// What the two ends of a tester offer.
+/// Load that the two ends of a tester offer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Load {
-    /// What each end sends.
+    /// Bulk flow that each end sends.
     pub(crate) bulk: [Option<Bulk>; 2],
-    /// The first end sends echo requests of this frame, this often; the second answers with the other frame.
+    /// Interval and frames of pings: the first end sends the first frame as echo request, the second end answers with
+    /// the other.
     pub(crate) ping: Option<(Duration, [Template; 2])>,
 }
 
-/// When load is offered, and from when on it counts.
+/// Times of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Window {
-    /// Sending begins.
+    /// Start of sending.
     pub(crate) begin: Instant,
-    /// What is due from here on counts.
+    /// Start of counting: frames due from here on count.
     pub(crate) from: Instant,
-    /// Sending ends.
+    /// End of sending.
     pub(crate) until: Instant,
 }
 
@@ -47,19 +49,19 @@ impl Window {
     }
 }
 
-/// What a tester has seen at its two ends.
+/// Observations of a tester's two ends.
 pub(crate) type Ends = [Arc<Mutex<Seen>>; 2];
 
-/// Frames that a port's receive ring holds.
+/// Capacity of a port's receive ring in frames.
 pub(crate) const RING_FRAMES: u64 = 4096;
 
-/// The two ports of a tester.
+/// Creates the two ports of a tester.
 pub(crate) fn tester(load: &Load, window: Window, clock: SystemClock, seed: u64) -> ([Box<dyn Port>; 2], Ends) {
     let seen = [(); 2].map(|()| Arc::new(Mutex::new(Seen::new(window))));
     let arrived = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
     let ports = [0, 1].map(|end: usize| {
         let source = load.bulk[end].as_ref().map(|bulk| {
-            // What this end sends arrives at the other.
+            // Frames sent by this end arrive at the other.
             source::Source::new(bulk, window, Arc::clone(&arrived[1 - end]), seed.wrapping_add(end as u64))
         });
         let ping = load.ping.as_ref().map(|(interval, templates)| (*interval, templates[end].clone()));

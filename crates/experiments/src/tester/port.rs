@@ -1,4 +1,4 @@
-//! One end of a tester, as a port of a switch.
+//! Implements an end of a tester as a port of a switch.
 use super::seen::Seen;
 use super::source::Source;
 use super::template::{self, Kind, Template};
@@ -10,31 +10,31 @@ use weir_packet::{Frame, FramePool, MacAddr};
 use weir_port::{Counters, LinkState, Port, PortError, PortInfo};
 use weir_units::{Clock, Instant, SystemClock};
 
-/// Echo replies that wait to be sent at most: pings are few.
+/// Maximum number of echo replies waiting to be sent; pings are few.
 const MAX_REPLIES: usize = 1024;
 
-/// See the module's page.
+/// Port that generates due frames on receive and measures frames on transmit.
 pub(super) struct TesterPort {
     info: PortInfo,
     clock: SystemClock,
     source: Option<Source>,
     ping: Option<Ping>,
     seen: Arc<Mutex<Seen>>,
-    /// Bulk frames that arrived here, for the other end's source.
+    /// Bulk frames that arrived here; the other end's source reads it.
     arrived: Arc<AtomicU64>,
     counters: Counters,
     /// Time of the last receive.
     asked: Instant,
 }
 
-/// An end's part in pinging.
+/// Pings of an end.
 struct Ping {
     template: Template,
-    /// The next request, if this end sends them.
+    /// Due time of the next request, if this end sends requests.
     next: Option<Instant>,
     interval: Duration,
     until: Instant,
-    /// Times of requests that are to be answered.
+    /// Due times of the requests to answer.
     replies: VecDeque<Instant>,
 }
 
@@ -68,7 +68,7 @@ fn lock(seen: &Mutex<Seen>) -> std::sync::MutexGuard<'_, Seen> {
 }
 
 impl Ping {
-    /// Appends requests and replies that are due.
+    /// Appends due requests and replies to `batch`.
     fn give(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize, seen: &mut Seen) {
         while let Some(due) = self.next.filter(|due| *due <= now && *due < self.until && batch.len() < max) {
             seen.pings += u64::from(seen.window().counts(due));
@@ -129,7 +129,7 @@ impl Port for TesterPort {
         if frames.is_empty() {
             return Ok(());
         }
-        // What was sent in between counts.
+        // Read now, so that the time of preceding transmissions counts.
         let now = self.clock.now();
         let mut seen = lock(&self.seen);
         let (mut bulk, mut first) = (0, true);

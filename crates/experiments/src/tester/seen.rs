@@ -1,4 +1,4 @@
-//! What one end of a tester has seen.
+//! Observations of one end of a tester.
 use super::Window;
 use super::template::Kind;
 use crate::Value;
@@ -6,28 +6,28 @@ use hdrhistogram::Histogram;
 use std::time::Duration;
 use weir_units::Instant;
 
-/// How long a slot is over which a rate is measured.
+/// Length of a slot for measuring rates.
 const SLOT: Duration = Duration::from_millis(100);
-/// Slots at most: more time counts into the last.
+/// Maximum number of slots; later frames count into the last one.
 const MAX_SLOTS: usize = 100_000;
 
-/// What one end has seen; counts are of frames that were due while it counts.
+/// Counters and delays of one end. Counts include only frames due in the counting window.
 #[derive(Debug)]
 pub(crate) struct Seen {
     window: Window,
-    /// Frames of its bulk flow that were due.
+    /// Due frames of the end's bulk flow.
     pub(crate) due: u64,
-    /// Those of them that its ring had no room for.
+    /// Frames of `due` for which the ring had no room.
     pub(crate) missed: u64,
     /// Frames of the other end's bulk flow that arrived.
     pub(crate) arrived: u64,
-    /// The same by the time of arrival.
+    /// Frames that arrived, by the slot of the time of arrival.
     slots: Vec<u64>,
     /// Echo requests sent.
     pub(crate) pings: u64,
-    /// Round trips, in nanoseconds from when the request was due.
+    /// Round trips in nanoseconds, from the due time of the request.
     pub(crate) round_trips: Histogram<u64>,
-    /// Delays of the other end's bulk flow, from when a frame was due: one for each burst.
+    /// Delays in nanoseconds of the other end's bulk flow, from the due time; one sample for each burst.
     pub(crate) delays: Histogram<u64>,
     /// Longest time between two receives.
     pub(crate) longest_gap: Duration,
@@ -51,19 +51,19 @@ impl Seen {
         }
     }
 
-    /// When load is offered.
+    /// Returns the times of the measurement.
     pub(super) fn window(&self) -> Window {
         self.window
     }
 
-    /// The switch asks for frames.
+    /// Records a receive by the switch.
     pub(super) fn receives(&mut self, now: Instant) {
         if let Some(last) = self.last_receive.replace(now).filter(|last| self.window.counts(*last)) {
             self.longest_gap = self.longest_gap.max(now - last);
         }
     }
 
-    /// A frame arrived.
+    /// Records the arrival of a frame.
     pub(super) fn arrives(&mut self, kind: Kind, due: Instant, now: Instant, first: bool) {
         match kind {
             Kind::Bulk => self.bulk(due, now, first),
@@ -89,7 +89,8 @@ impl Seen {
         }
     }
 
-    /// Frames that arrived per second, slot by slot; the last, which may be cut, is left out if there are others.
+    /// Returns the frames per second that arrived in each slot. An incomplete last slot is omitted if there are
+    /// others.
     pub(crate) fn rates(&self) -> Vec<f64> {
         let slots = (self.window.until - self.window.from).as_nanos() / SLOT.as_nanos();
         let whole = usize::try_from(slots).unwrap_or(MAX_SLOTS).clamp(1, MAX_SLOTS);
@@ -98,7 +99,7 @@ impl Seen {
     }
 }
 
-/// Nothing seen, nothing that counts.
+/// Empty observations, with a window in which nothing counts.
 impl Default for Seen {
     fn default() -> Seen {
         Seen::new(Window { begin: Instant::ZERO, from: Instant::ZERO, until: Instant::ZERO })
@@ -106,16 +107,16 @@ impl Default for Seen {
 }
 
 fn record(histogram: &mut Histogram<u64>, time: Duration) {
-    // Half of the largest number is refused: 146 years.
+    // Times of more than half the largest number, 146 years, are rejected.
     let _ = histogram.record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
 }
 
-/// The mean of a histogram of nanoseconds, in microseconds.
+/// Converts a histogram of nanoseconds to its mean in microseconds.
 pub(crate) fn mean_us(histogram: &Histogram<u64>) -> Value {
     Value { value: histogram.mean() / 1e3, sd: Some(histogram.stdev() / 1e3), samples: histogram.len() }
 }
 
-/// A quantile of a histogram of nanoseconds, in microseconds.
+/// Converts a histogram of nanoseconds to a quantile in microseconds.
 pub(crate) fn quantile_us(histogram: &Histogram<u64>, quantile: f64) -> Value {
     Value::of(histogram.value_at_quantile(quantile) as f64 / 1e3, histogram.len())
 }

@@ -1,4 +1,4 @@
-//! A flow of many frames: which are due, and which the ring has no room for.
+//! Generates a bulk flow: determines which frames are due, and which of them the ring has no room for.
 use super::template::Kind;
 use super::{RING_FRAMES, Seen, Template, Window};
 use std::sync::Arc;
@@ -7,9 +7,10 @@ use std::time::Duration;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
-/// Frames on their way at most when as much as possible is sent: enough to keep every ring busy, few enough not to overrun one.
+/// Maximum number of outstanding frames with [`Rate::Most`]: enough to keep every ring busy, few enough not to
+/// overrun one.
 const WINDOW_FRAMES: u64 = 512;
-/// Frames that have not arrived for this long while nothing else does are lost.
+/// Time without any arrival after which outstanding frames count as lost.
 const LOST_AFTER: Duration = Duration::from_millis(20);
 
 /// A bulk flow.
@@ -19,40 +20,40 @@ pub(crate) struct Bulk {
     pub(crate) template: Template,
 }
 
-/// How fast a bulk flow is sent.
+/// Rate of a bulk flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Rate {
     /// Frames per second, evenly spaced.
     PerSecond(f64),
-    /// As much as the switch takes without losing any.
+    /// Highest rate that the switch forwards without loss.
     Most,
 }
 
-/// Where a bulk flow comes from.
+/// Generator of a bulk flow.
 #[derive(Debug)]
 pub(super) struct Source {
     bulk: Bulk,
     window: Window,
-    /// Frames that were due so far, missed ones included.
+    /// Number of frames that were due so far, including missed ones.
     made: u64,
-    /// The state of xorshift64: which flow is next.
+    /// State of the xorshift64 generator that selects the next flow.
     random: u64,
     /// Frames that arrived at the other end.
     arrived: Arc<AtomicU64>,
-    /// Frames given up, when as much as possible is sent.
+    /// Frames counted as lost, with [`Rate::Most`].
     lost: u64,
-    /// When the other end last had news, and what they were.
+    /// Time of the last change of `arrived`, and its value then.
     heard: (Instant, u64),
 }
 
 impl Source {
     pub(super) fn new(bulk: &Bulk, window: Window, arrived: Arc<AtomicU64>, seed: u64) -> Source {
-        // A state of zero would stay zero.
+        // A state of zero would remain zero.
         let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         Source { bulk: bulk.clone(), window, made: 0, random, arrived, lost: 0, heard: (Instant::ZERO, 0) }
     }
 
-    /// Appends what is due, at most `max` frames.
+    /// Appends due frames, at most `max`.
     pub(super) fn give(
         &mut self,
         now: Instant,
@@ -67,7 +68,7 @@ impl Source {
         }
     }
 
-    /// When there is something again.
+    /// Returns the due time of the next frame, or `None` after the end.
     pub(super) fn next(&self, now: Instant) -> Option<Instant> {
         let next = match self.bulk.rate {
             Rate::PerSecond(rate) => self.due(self.made, rate),
@@ -127,17 +128,17 @@ impl Source {
         frame
     }
 
-    /// The flow of the next frame: random, as the worst case for caches.
+    /// Selects the flow of the next frame at random, the worst case for caches.
     fn flow(&mut self) -> u32 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         let flows = u64::from(self.bulk.template.flows());
-        // The high half of a product: a number below `flows`.
+        // The high half of the product is a number below `flows`.
         u32::try_from(((self.random >> 32) * flows) >> 32).unwrap_or(0)
     }
 
-    /// Frames that are due by `now`.
+    /// Returns the number of frames that are due by `now`.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "above zero, far below the limit")]
     fn due_until(&self, now: Instant, rate: f64) -> u64 {
         let until = now.min(self.window.until);

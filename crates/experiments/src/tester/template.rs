@@ -1,30 +1,30 @@
-//! Frames that a tester sends: headers made once, and what differs from frame to frame.
+//! Creates the tester's frames from prepared headers and the varying fields.
 use weir_packet::Frame;
 use weir_units::Instant;
 
-/// Bytes of a frame that are written: headers, then what says which frame it is and when it was due.
+/// Written bytes of a frame: headers, then kind and due time.
 pub(super) const WRITTEN: usize = 64;
-/// Where its kind lies.
+/// Position of the kind.
 const KIND: std::ops::Range<usize> = 48..56;
-/// Where the time lies at which it was due.
+/// Position of the due time.
 const DUE: std::ops::Range<usize> = 56..64;
-/// Marks a tester's frames; the kind is in the low bits.
+/// Mark of the tester's frames; the low bits hold the kind.
 const MARK: u64 = 0x7765_6972_7465_7300;
 
-/// What a frame is to the tester.
+/// Purpose of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// One of a bulk flow.
+    /// Frame of a bulk flow.
     Bulk,
     /// An echo request.
     Request,
-    /// Its answer.
+    /// An echo reply.
     Reply,
 }
 
 const KINDS: [Kind; 3] = [Kind::Bulk, Kind::Request, Kind::Reply];
 
-/// Frames of one flow.
+/// Template for all frames of a bulk flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
     headers: [u8; WRITTEN],
@@ -32,17 +32,18 @@ pub(crate) struct Template {
     vary: Vary,
 }
 
-/// What differs from frame to frame.
+/// Field that varies from frame to frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Vary {
-    /// Nothing.
+    /// All frames are equal, except for kind and due time.
     Nothing,
-    /// The MPLS label: one of this many from 0 on, in random order.
+    /// The MPLS label: below this number, in random order.
     MplsLabel(u32),
 }
 
 impl Template {
-    /// Frames of `bytes` (at least 64) that begin like `frame`, whose headers take at most 48 bytes.
+    /// Creates a template for frames of `bytes` (at least 64) that begin like `frame`, whose headers take at most 48
+    /// bytes.
     pub(crate) fn new(frame: &Frame, bytes: usize, vary: Vary) -> Template {
         let mut headers = [0; WRITTEN];
         let known = frame.bytes().len().min(KIND.start);
@@ -50,12 +51,12 @@ impl Template {
         Template { headers, bytes: bytes.max(WRITTEN), vary }
     }
 
-    /// How long its frames are.
+    /// Returns the length of the frames.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How many flows it has.
+    /// Returns the number of flows.
     pub(super) fn flows(&self) -> u32 {
         match self.vary {
             Vary::Nothing => 1,
@@ -63,8 +64,8 @@ impl Template {
         }
     }
 
-    /// Writes a frame of a flow. What lies behind the written bytes is what the buffer held: nothing reads it, and writing it would
-    /// be measured as the switch's work.
+    /// Writes a frame of a flow. Bytes after the written ones keep the buffer's contents: nothing reads them, and
+    /// writing them would be measured as the switch's work.
     pub(super) fn write(&self, frame: &mut Frame, flow: u32, kind: Kind, due: Instant) {
         let buffer = frame.receive_buffer();
         let bytes = self.bytes.min(buffer.len());
@@ -79,7 +80,7 @@ impl Template {
     }
 }
 
-/// What a frame that arrived is, and when it was due; nothing for one that no tester made.
+/// Returns a frame's kind and due time, or `None` if no tester made it.
 pub(super) fn read(bytes: &[u8]) -> Option<(Kind, Instant)> {
     let word = |range| bytes.get(range).and_then(|word: &[u8]| word.try_into().ok()).map(u64::from_be_bytes);
     let kind = word(KIND)?.checked_sub(MARK).and_then(|kind| KINDS.get(usize::try_from(kind).ok()?))?;

@@ -49,7 +49,7 @@ fn frames_are_due_at_their_rate_whenever_they_are_asked_for() {
 fn a_full_ring_misses_frames_and_counts_them() {
     let ([mut first, _], [seen, _]) = tester(&paced(1e7), WINDOW, SystemClock::start(), 1);
     assert!(receive(&mut *first, at(1000), 0).is_empty());
-    // 10000 are due meanwhile, 4096 fit.
+    // 10000 frames are due meanwhile, 4096 fit into the ring.
     assert_eq!(receive(&mut *first, at(2000), 10_000).len(), 4096);
     let seen = taken(&seen);
     assert_eq!((seen.due, seen.missed), (10_000, 10_000 - 4096));
