@@ -1,4 +1,4 @@
-//! How far our own formulas are from simulations of what they are about, by utilisation.
+//! Experiment: errors of weir's formulas against simulations of the modelled devices, by utilisation.
 use super::device::{ControlPath, Device};
 use super::drawn::{KINDS, Kind, draw};
 use super::{Simulated, simulate};
@@ -9,14 +9,14 @@ use weir_model::{ModelError, SwitchState};
 use weir_plot::{Axis, Chart, Point, Series};
 use weir_traffic::Stream;
 
-/// Utilisations of the busiest place behind the data path.
+/// Utilisation ranges of the busiest station behind the data path.
 const BANDS: [(f64, f64); 6] = [(0.1, 0.3), (0.3, 0.5), (0.5, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 0.95)];
-/// Up to here formulas are to be near.
+/// Highest utilisation at which the formulas must be accurate.
 const NEAR_UP_TO: f64 = 0.8;
-/// How near, in percent.
+/// Largest accepted errors, in percent.
 const MEAN_NEAR: f64 = 10.0;
 const P95_NEAR: f64 = 20.0;
-/// Devices drawn for each band and kind.
+/// Number of devices drawn for each range and kind.
 const CASES: u64 = 3;
 const CASES_FULL: u64 = 12;
 
@@ -33,7 +33,7 @@ struct Errors {
     unsure: f64,
 }
 
-/// See the module's page.
+/// Measures the errors for all kinds of devices and utilisation ranges.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     let cases = if run.options.full { CASES_FULL } else { CASES };
     let mut number = 0;
@@ -59,7 +59,7 @@ fn case(name: &str, (low, high): (f64, f64)) -> String {
     format!("{name}, utilisation {low} to {high}")
 }
 
-/// Draws a device, simulates it, asks its formula.
+/// Draws a device, simulates it, and compares the result with its formula.
 fn errors_of(
     run: &mut Run<'_>,
     case: &str,

@@ -1,4 +1,4 @@
-//! Table 7.1 of Ansell (2017) once more: queueing models against a switch as its stages were measured.
+//! Repeats Table 7.1 of Ansell (2017): queueing models compared with a switch simulated from its measured stages.
 use super::device::{ControlPath, Device, Time};
 use super::{Simulated, simulate};
 use crate::report::Claim;
@@ -10,28 +10,28 @@ use weir_model::score::{Difference, Summary, common};
 use weir_model::station::{mm1, mm1k};
 use weir_plot::{Axis, Chart, Look, Point, Series};
 
-/// The sweep of range two (table 6.2): shares of new flows, packets a second.
+/// The sweep of range two (table 6.2): shares of new flows, packets per second.
 const SHARES: [f64; 4] = [0.01, 0.04, 0.25, 0.5];
 const RATES: [f64; 10] = [20.0, 40.0, 60.0, 80.0, 100.0, 120.0, 140.0, 160.0, 180.0, 200.0];
-/// Means over the eight sizes of tables 4.1 and 4.3.
+/// Mean times in seconds over the eight sizes of tables 4.1 and 4.3.
 const DATA_S: f64 = 9.00875e-6;
 const PACKET_IN_S: f64 = 0.00563625;
 const CONTROLLER_S: f64 = 0.00749;
 const PACKET_OUT_S: f64 = 0.0059275;
-/// All three together, rounded as the tables are.
+/// Sum of the three control path times, rounded as in the tables.
 const PATH_S: f64 = 0.0190625;
-/// How uneven services are was not published.
+/// Squared coefficient of variation of the service times. It is assumed, because none was published.
 const SCV: f64 = 0.5;
-/// What the thesis estimates from its losses.
+/// Places of the queues, as estimated in the thesis from its losses.
 const PLACES: usize = 200;
-/// For the calibration: packets a second, all of which ask, that meet an idle device.
+/// Packet rate of the calibration, at which a packet, all of which go to the controller, finds the device idle.
 const IDLE: f64 = 1.0;
-/// The capacity lies between these; it is the largest rate with hardly a loss.
+/// Range of the calibration's capacity, which is the largest rate with a loss below `HARDLY`.
 const CAPACITIES: (f64, f64) = (40.0, 200.0);
 const HARDLY: f64 = 0.002;
-/// So near it is found.
+/// Precision of the capacity in packets per second.
 const NEAR: f64 = 0.5;
-/// Ways to build the switch.
+/// Variants of the switch.
 const BUILT: [(&str, bool); 2] = [("agents on one processor", true), ("agents apart", false)];
 
 const SCALED: &str = "mean |scaled difference|";
@@ -43,13 +43,13 @@ const VALID: &str = "points with an answer";
 const UNSTABLE: &str = "points without steady state";
 const SOJOURN: &str = "mean sojourn";
 
-/// What a model says of a point.
+/// A model's prediction for a point.
 type Answer = Result<f64, ModelError>;
 
-/// A model's name, and what it says of a device of which this was measured.
+/// A model's name, and its prediction from the device and its calibration.
 type Asked = (&'static str, fn(&Device, &Calibration) -> Answer);
 
-/// What a control path shows from outside.
+/// Measurements of a control path from outside.
 struct Calibration {
     idle_s: f64,
     capacity: f64,
@@ -69,7 +69,7 @@ const MODELS: [Asked; 8] = [
     ("four stations", |device, _| Ok(four_stations(&device.four_stations()?)?.sojourn_s)),
 ];
 
-/// Ours, of which nothing but the device's two measurements is known to the first.
+/// weir's own models. The first one knows only the device's two calibration measurements.
 const OURS: [&str; 2] = ["latency-capacity split", "four stations"];
 
 fn base(device: &Device, combine: Combine) -> Answer {
@@ -103,7 +103,7 @@ fn device(p: f64, rate: f64, shared: bool) -> Device {
     Device { rate, p, data: Time { mean_s: DATA_S, scv: 0.0 }, control, places: Some(PLACES), write_s: 0.0 }
 }
 
-/// See the module's page.
+/// Simulates all points for each variant, and compares the models.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     for (built, shared) in BUILT {
         let Some(calibration) = calibrate(run, built, shared)? else { return Ok(()) };
@@ -133,7 +133,7 @@ fn in_ms(Value { value, sd, samples }: Value) -> Value {
     Value { value: value * 1e3, sd: sd.map(|sd| sd * 1e3), samples }
 }
 
-/// Measures a device as one would a real one: what it takes when idle, and the largest rate that it carries.
+/// Measures a device as a real one would be measured: its delay when idle, and the largest rate without loss.
 fn calibrate(run: &mut Run<'_>, built: &str, shared: bool) -> Result<Option<Calibration>, ExperimentError> {
     let case = format!("{built}, all packets ask");
     let seed = run.options.seed;
@@ -153,7 +153,7 @@ fn calibrate(run: &mut Run<'_>, built: &str, shared: bool) -> Result<Option<Cali
     Ok(Some(Calibration { idle_s: idle.control_s.value - DATA_S, capacity: low }))
 }
 
-/// How far each model is from the simulated points.
+/// Adds the figures of each model's differences from the simulated points.
 fn compare(run: &mut Run<'_>, built: &str, calibration: &Calibration, points: &[(Device, f64)]) {
     let difference = |model: Asked, of: fn(Difference) -> f64| {
         let at =
@@ -211,7 +211,8 @@ fn claims(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// The thesis finds base and SDN models alike near 50 packets a second: so it averaged times, whatever its equation 7.2 says.
+/// Checks that the base and SDN models agree near 50 packets per second, as the thesis reports. It follows that the
+/// thesis averaged times, unlike its equation 7.2.
 fn base_is_mahmood() -> Result<Claim, ModelError> {
     let mut largest = 0.0_f64;
     for p in SHARES {

@@ -1,23 +1,23 @@
-//! A switch with its controller: the same numbers as a scenario to be simulated and as what formulas are asked with.
+//! Describes a switch with its controller, both as a scenario for simulation and as parameters of the formulas.
 use std::fmt::Write;
 use weir_model::control_path::{Agents, FourStations, Split};
 use weir_model::{Law, ModelError};
 
-/// A law of times by its mean and squared coefficient of variation: constant (0), exponential (1), gamma.
+/// Distribution of times by mean and squared coefficient of variation: constant (0), exponential (1), gamma.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Time {
-    /// Seconds.
+    /// Mean in seconds.
     pub(super) mean_s: f64,
     pub(super) scv: f64,
 }
 
 impl Time {
-    /// As formulas take it.
+    /// Returns the distribution for the formulas.
     pub(super) fn law(self) -> Result<Law, ModelError> {
         Law::gamma(self.mean_s, self.scv)
     }
 
-    /// As scenarios say it.
+    /// Returns the distribution in a scenario's syntax.
     fn text(self) -> String {
         let mean = in_ns(self.mean_s);
         match self.scv {
@@ -31,10 +31,10 @@ fn in_ns(seconds: f64) -> String {
     format!("{:.3}ns", seconds * 1e9)
 }
 
-/// What is behind the data path.
+/// Control path behind the data path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ControlPath {
-    /// Latency and capacity, as measured from outside, and how uneven the bottleneck is.
+    /// Latency and capacity, as measured from outside, and the bottleneck's squared coefficient of variation.
     Measured { idle_s: f64, capacity: f64, scv: f64 },
     /// Packet-in agent, controller, packet-out agent.
     Stations { packet_in: Time, controller: Time, packet_out: Time, shared: bool },
@@ -47,14 +47,14 @@ pub(super) struct Device {
     pub(super) p: f64,
     pub(super) data: Time,
     pub(super) control: ControlPath,
-    /// What every queue behind the data path holds; none without limit.
+    /// Capacity of every queue behind the data path; `None` means unlimited.
     pub(super) places: Option<usize>,
-    /// How long a table write seizes the data path; 0 for not at all.
+    /// Time for which a table write blocks the data path, in seconds; 0 for none.
     pub(super) write_s: f64,
 }
 
 impl Device {
-    /// A scenario with this device between two hosts.
+    /// Returns a scenario with this device between two hosts.
     pub(super) fn scenario(&self) -> String {
         let buffer = self.places.map_or_else(String::new, |places| format!("buffer = {places}"));
         let (mut controller, mut timing) = (String::new(), format!("data = {}\n", self.data.text()));
@@ -89,7 +89,7 @@ impl Device {
         )
     }
 
-    /// What the latency-capacity split is asked with.
+    /// Returns the parameters of the latency-capacity split.
     pub(super) fn split(&self, idle_s: f64, capacity: f64, scv: f64) -> Result<Split, ModelError> {
         Ok(Split {
             rate: self.rate,
@@ -103,7 +103,10 @@ impl Device {
         })
     }
 
-    /// What the four stations are asked with; refused for a control path that is known from outside only.
+    /// Returns the parameters of the four stations.
+    ///
+    /// # Errors
+    /// The control path is known from outside only.
     pub(super) fn four_stations(&self) -> Result<FourStations, ModelError> {
         let ControlPath::Stations { packet_in, controller, packet_out, shared } = self.control else {
             return Err(ModelError::Domain {

@@ -1,17 +1,18 @@
-//! Devices drawn at random, at a utilisation that is given.
+//! Draws random devices at a given utilisation.
 use super::device::{ControlPath, Device, Time};
 use weir_traffic::Stream;
 
-/// What a device has behind its data path.
+/// Structure of the control path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A bottleneck, and more latency.
+    /// A bottleneck, and additional latency.
     Split,
-    /// The same, and writes that seize the data path for a tenth of the time at most.
+    /// A bottleneck and additional latency, and table writes that block the data path for at most a tenth of the
+    /// time.
     SplitWrites,
     /// Two agents and a controller.
     Separate,
-    /// The agents are one processor.
+    /// Two agents on one processor, and a controller.
     Shared,
 }
 
@@ -23,9 +24,11 @@ pub(super) const KINDS: [(&str, Kind); 4] = [
     ("four stations, agents on one processor", Kind::Shared),
 ];
 
-/// A device whose busiest place behind the data path is busy for this share of the time, if nothing is lost; its data path for no more.
+/// Draws a device. Its busiest station behind the data path has the given utilisation, if nothing is lost; its data
+/// path has at most that.
 pub(super) fn draw(random: &mut Stream, kind: Kind, utilisation: f64) -> Device {
-    // a tenth of the packets and more ask, so that the 95th percentile is theirs: between the two ways it jumps by orders of magnitude
+    // At least a tenth of the packets go to the controller, so that the 95th percentile is one of theirs: between the
+    // two paths it jumps by orders of magnitude.
     let p = between(random, 0.1_f64.ln(), 0.6_f64.ln()).exp();
     let mut time =
         || Time { mean_s: between(random, 0.002_f64.ln(), 0.012_f64.ln()).exp(), scv: between(random, 0.1, 2.0) };

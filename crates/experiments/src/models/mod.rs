@@ -1,4 +1,4 @@
-//! Formulas against simulated queueing stations: the same device for both.
+//! Compares formulas with simulated queueing stations of the same device.
 pub(crate) mod accuracy;
 pub(crate) mod comparison;
 mod device;
@@ -14,21 +14,21 @@ use weir_sim::{Plan, Watch, Window, replicate};
 /// Share of a run's time that passes before packets count.
 const WARM_UP: f64 = 0.1;
 
-/// What replications of one case measured, in seconds and shares.
+/// Results of the replications of one case, in seconds and shares.
 struct Simulated {
     /// Mean sojourn of delivered packets.
     sojourn_s: Value,
-    /// Half the width of its 95 % interval.
+    /// Half the width of the 95 % interval of `sojourn_s`.
     unsure_s: f64,
-    /// What 95 in 100 do not exceed.
+    /// 95th percentile of the sojourn.
     p95_s: Value,
-    /// Of packets that went by the controller, their mean.
+    /// Mean sojourn of packets that went to the controller.
     control_s: Value,
     /// Share of packets that are lost.
     loss: Value,
 }
 
-/// Simulates a scenario of one flow as often as is asked for; none if it was stopped.
+/// Simulates a scenario of one flow in the configured number of replications. Returns `None` if stopped.
 fn simulate(run: &mut Run<'_>, case: &str, scenario: &str, seed: u64) -> Result<Option<Simulated>, ExperimentError> {
     run.tell(case);
     run.simulated = true;
@@ -65,7 +65,7 @@ impl Simulated {
     }
 }
 
-/// Delays of all packets of the one flow.
+/// Returns the delays of all packets of the only flow.
 fn all(run: &StationsRun) -> Delays {
     let [data, control] = &run.flows[0].delays;
     let mut all = data.clone();

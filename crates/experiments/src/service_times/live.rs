@@ -1,5 +1,6 @@
-//! Both methods live. Events are when the kernel saw a packet at an interface: where it is sent, where it is received, and on the control channel in between. Loops are
-//! cables in memory from one port of the switch to another.
+//! Measures service times live by both methods. Events are the kernel's time stamps of a packet at interfaces: where
+//! it is sent, where it is received, and on the control channel in between. Loops use cables in memory from one port
+//! of the switch to another.
 use super::{BLUR, EMULATED, EVENTS, HOP, Known, LOOPS, NATIVE, SLOWED, VISITS, by_both, case, claims, parts, sizes};
 use crate::live::{ASKING, AWAKE, Channel, OwnSwitch, PORTS};
 use crate::report::Claim;
@@ -14,23 +15,24 @@ use weir_profile::Profile;
 use weir_traffic::recorder::Part;
 use weir_traffic::{Arrival, Delay, FlowMix, Offer, Offered, Size};
 
-/// Packets a second by the controller: as published, each finds the switch idle; and as many as still do.
+/// Packets per second through the controller, for the small and the published size; at both the switch is idle when a
+/// packet arrives.
 const ASKING_PPS: [f64; 2] = [40.0, 10.0];
-/// Packets a second that stay on the data path.
+/// Packets per second that stay on the data path.
 const PASSING_PPS: f64 = 500.0;
-/// Shares of the time of a case that data path and each number of visits have.
+/// Divisor of a case's time for the data path and for each number of visits.
 const SHARE: u32 = 4;
-/// Rounds of loops.
+/// Number of rounds of loops.
 const ROUNDS: u32 = 3;
-/// Measurements at most until one has packets.
+/// Maximum number of attempts until a measurement has packets.
 const TRIES: u32 = 10;
-/// Before packets count: addresses, caches, threads that wake up.
+/// Time before packets count, for addresses, caches and threads to warm up.
 const WARM_UP: Duration = Duration::from_millis(200);
-/// Frames that a cable holds.
+/// Capacity of a cable in frames.
 const CABLE: usize = 1024;
-/// What the tap on the control channel is called.
+/// Name of the tap on the control channel.
 const TAP: &str = "control";
-/// And the one where packets go into the switch.
+/// Name of the tap where packets enter the switch.
 const INLET: &str = "inlet";
 
 pub(super) fn measure(run: &mut Run<'_>, known: &Known) -> Result<(), ExperimentError> {
@@ -59,7 +61,8 @@ pub(super) fn measure(run: &mut Run<'_>, known: &Known) -> Result<(), Experiment
     Ok(())
 }
 
-/// What events cannot tell: what they see of a switch that takes next to no time beyond what it takes.
+/// Adds the figure of the events' resolution: the difference between events and loops on a switch that takes almost
+/// no time.
 fn blurs(run: &mut Run<'_>) {
     for bytes in sizes(run) {
         let case = case(NATIVE, *bytes);
@@ -69,7 +72,8 @@ fn blurs(run: &mut Run<'_>) {
     }
 }
 
-/// Network events: the controller's path, but of a device of which only the data path is another's; and the data path.
+/// Measures by network events: the data path, and the controller's path unless the device differs from another one
+/// only in its data path.
 fn by_events(run: &mut Run<'_>, device: &str, profile: Option<&Profile>, pairs: &Pairs) -> Result<(), ExperimentError> {
     let ([near, inlet], [outlet, far]) = (pairs.ends(0), pairs.ends(1));
     let ports = vec![open(inlet)?, open(outlet)?];
@@ -88,11 +92,12 @@ fn by_events(run: &mut Run<'_>, device: &str, profile: Option<&Profile>, pairs: 
         let Some(passed) = with_packets(through)? else { return Ok(()) };
         let path = passed.path.ok_or_else(|| wrong(&case, "no report of the tap"))?.parts;
         let through = delay(&path, &case, &format!("{INLET} 1"), "received")?;
-        // The rig's own: from one end of a pair to the other, without the switch, which does not look at this one's outgoing packets.
+        // Delay of the setup itself: from one end of a pair to the other, received at the inlet and not by way of the
+        // switch.
         let hop = || sent(run, passing, time / SHARE, [open(near)?, open(inlet)?], Vec::new());
         let Some(direct) = with_packets(hop)? else { return Ok(()) };
         let hop = direct.received.and_then(|all| all.delay).ok_or_else(|| wrong(&case, "no packets"))?;
-        // A switch with a profile hands packets out as much before they are due.
+        // A switch with a profile compensates for this delay: it sends packets that much before they are due.
         let own_us = if device == NATIVE { hop.p50_us } else { 0.0 };
         run.figure(&case, EVENTS, "us", Value::of(through.p50_us - own_us, through.samples));
         run.figure(&case, HOP, "us", Value::of(hop.p50_us, hop.samples));
@@ -100,7 +105,7 @@ fn by_events(run: &mut Run<'_>, device: &str, profile: Option<&Profile>, pairs: 
     note_lateness(run, device, &switch)
 }
 
-/// The parts of the controller's path. Whether it was not stopped.
+/// Measures the parts of the controller's path. Returns false if stopped.
 fn by_controller(run: &mut Run<'_>, case: &str, bytes: u32, near: &str, far: &str) -> Result<bool, ExperimentError> {
     let pps = ASKING_PPS[usize::from(run.options.full)];
     let time = run.sizes.time.0;
@@ -133,7 +138,8 @@ fn delay(path: &[Part], case: &str, from: &str, to: &str) -> Result<Delay, Exper
     Ok(found.ok_or_else(|| wrong(case, &format!("no packet was seen from {from} to {to}")))?.delay)
 }
 
-/// Loops: of some rounds the one in the middle, since what disturbs a machine while packets visit the switch three times is no third visit's.
+/// Measures by loops. The median of several rounds counts, because a disturbance during the run with three visits is
+/// not part of a visit's time.
 fn by_loops(run: &mut Run<'_>, device: &str, profile: Option<&Profile>) -> Result<(), ExperimentError> {
     for bytes in sizes(run) {
         let case = case(device, *bytes);
@@ -153,7 +159,7 @@ fn by_loops(run: &mut Run<'_>, device: &str, profile: Option<&Profile>) -> Resul
     Ok(())
 }
 
-/// Once each number of visits: how medians of delays grow with them. None if it was stopped.
+/// Measures each number of visits once. Returns the growth of the median delay with the visits, or `None` if stopped.
 fn round(run: &Run<'_>, profile: Option<&Profile>, bytes: u32) -> Result<Option<Growth>, ExperimentError> {
     let time = run.sizes.time.0 / SHARE / ROUNDS;
     let mut reports = Vec::new();
@@ -177,7 +183,8 @@ fn round(run: &Run<'_>, profile: Option<&Profile>, bytes: u32) -> Result<Option<
     Ok(Some(per_visit::per_visit(&reports).map_err(failed)?.median))
 }
 
-/// Where packets go that visit the switch so many times: from the inlet into one cable after the other, then out.
+/// Returns the pairs of ports for packets that visit the switch `visits` times: from the inlet through one cable
+/// after the other, then out.
 fn ways(visits: u32) -> Vec<(PortNo, PortNo)> {
     let [inlet, outlet] = PORTS;
     let entries = (1..visits).map(|cable| PortNo(1 + 2 * cable));
@@ -186,7 +193,8 @@ fn ways(visits: u32) -> Vec<(PortNo, PortNo)> {
     from.zip(entries.chain([outlet])).collect()
 }
 
-/// Measures until packets arrive, [`TRIES`] times at most: a busy machine may keep the sender from all of a short measurement.
+/// Measures until packets arrive, [`TRIES`] times at most, because a busy machine may stop the sender for all of a
+/// short measurement.
 fn with_packets(
     mut measure: impl FnMut() -> Result<Option<Report>, ExperimentError>,
 ) -> Result<Option<Report>, ExperimentError> {
@@ -200,7 +208,7 @@ fn with_packets(
     measure()
 }
 
-/// Sends packets so many a second, so long, to a UDP port; what became of them. None if it was stopped.
+/// Sends packets at a rate for `time` to a UDP port. Returns the report, or `None` if stopped.
 fn sent(
     run: &Run<'_>,
     (pps, bytes, port): (f64, u32, u16),
@@ -240,7 +248,8 @@ fn wrong(case: &str, problem: &str) -> ExperimentError {
 mod tests {
     use super::*;
 
-    /// A machine may be late, never early: the agents of the profile take 4 ms at least. What visits add is a difference, which a busy machine can make anything.
+    /// Times on a machine can be too long, never too short: the profile's agents take at least 4 ms. The time per
+    /// visit is a difference, which a busy machine can distort in any direction.
     #[test]
     fn a_live_switch_takes_its_profiles_times() {
         if !weir_testing::root() {

@@ -1,7 +1,9 @@
-//! How long an idle switch and its controller take with a packet, part by part, by the two methods of the thesis: by *network events*, when the packet passes taps on its way,
-//! and by *loops*, which take it through the switch several times, for what is too short to be seen beside the rig.
+//! Measures the service times of an idle switch and its controller, part by part, by the two methods of the thesis:
+//! *network events*, the times at which a packet passes taps on its way, and *loops*, which pass it through the
+//! switch several times, for times too short to be seen next to the setup's own delay.
 //!
-//! In virtual time the methods themselves are tested on the published device's profile; live (`--live`), on weir as it is and on weir with that profile.
+//! In virtual time the methods themselves are tested on the published device's profile; live (`--live`), on weir
+//! without and with that profile.
 mod live;
 mod simulated;
 
@@ -11,15 +13,15 @@ use std::path::Path;
 use weir_plot::{Axis, Chart, Point, Series};
 use weir_profile::{ControlPath, Profile};
 
-/// Lengths of packets: those published.
+/// Packet lengths in bytes, as published.
 const SIZES: [u32; 8] = [100, 200, 400, 600, 800, 1000, 1200, 1400];
-/// Those of the small size.
+/// Packet lengths of the small size.
 const FEW_SIZES: [u32; 3] = [100, 600, 1400];
-/// How often packets visit the switch.
+/// Numbers of visits to the switch in the loops.
 const VISITS: [u32; 4] = [1, 2, 3, 4];
-/// The profile of the published device.
+/// Profile of the published device.
 const PROFILE: &str = "at-x510";
-/// How near is near.
+/// Largest accepted relative error.
 const NEAR: f64 = 0.05;
 
 const TO_CONTROLLER: &str = "switch to controller";
@@ -28,18 +30,19 @@ const FROM_CONTROLLER: &str = "controller to switch";
 const ALL: &str = "in all, by the controller";
 const LOOPS: &str = "data path, loops";
 const EVENTS: &str = "data path, events";
-/// What the rig takes by itself to send a packet, which is taken off of what weir as it is takes.
+/// Time that the setup takes to send a packet; it is subtracted from the events' times of weir without a profile.
 const HOP: &str = "rig: sending once";
-/// What events cannot tell apart: what they see of weir as it is beyond what loops do.
+/// Resolution of events: their time beyond that of loops, on weir without a profile.
 const BLUR: &str = "events see beyond loops";
 
-/// Devices as cases call them.
+/// Names of the devices in cases.
 const SIMULATED: &str = "x510 in virtual time";
 const EMULATED: &str = "x510 emulated";
 const SLOWED: &str = "x510 emulated, data path slowed";
 const NATIVE: &str = "weir";
 
-/// How much slower the data path of [`SLOWED`] is: 66 us and more, which taps on interfaces of the kernel can tell.
+/// Factor by which the data path of [`SLOWED`] is slower. Its times of 66 us and more can be measured by taps on
+/// interfaces.
 const SLOWER: f64 = 16.0;
 
 fn case(device: &str, bytes: u32) -> String {
@@ -50,7 +53,7 @@ fn sizes(run: &Run<'_>) -> &'static [u32] {
     if run.options.full { &SIZES } else { &FEW_SIZES }
 }
 
-/// What the profile says: both parts on the switch, and the data path by length, in microseconds.
+/// Values of the profile: both agents' mean times in microseconds, and the data path by length.
 struct Known {
     to_controller_us: f64,
     from_controller_us: f64,
@@ -68,7 +71,7 @@ impl Known {
         })
     }
 
-    /// The same device with a slower data path.
+    /// Returns a device with a data path slowed by [`SLOWER`].
     fn slowed(&self) -> Result<Known, ExperimentError> {
         let mut profile = self.profile.clone();
         if let Some(data) = profile.timing.as_mut().and_then(|timing| timing.data.as_mut()) {
@@ -84,7 +87,7 @@ impl Known {
     }
 }
 
-/// See the module's page.
+/// Measures in virtual time, and live if requested.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     run.simulated = true;
     let found = Profile::find(PROFILE, Path::new(".")).map_err(|error| ExperimentError::Case(error.to_string()))?;
@@ -99,7 +102,7 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// Adds the parts of one length, in microseconds each: to the controller, there, and back.
+/// Adds the figures of one length, in microseconds: to the controller, in the controller, and back.
 fn parts(run: &mut Run<'_>, case: &str, parts: [Value; 3]) {
     for (metric, part) in [TO_CONTROLLER, CONTROLLER, FROM_CONTROLLER].into_iter().zip(parts) {
         run.figure(case, metric, "us", part);
@@ -108,7 +111,7 @@ fn parts(run: &mut Run<'_>, case: &str, parts: [Value; 3]) {
     run.figure(case, ALL, "us", Value::of(all, parts[0].samples));
 }
 
-/// What a device's figures show.
+/// Returns the claims about a device.
 fn claims(run: &Run<'_>, known: &Known, device: &str) -> Vec<Claim> {
     let sizes = sizes(run);
     let mean = |metric: &str| {
@@ -134,19 +137,20 @@ fn claims(run: &Run<'_>, known: &Known, device: &str) -> Vec<Claim> {
     ]
 }
 
-/// Whether loops find what the profile says of the data path.
+/// Claims that loops find the profile's data path times.
 fn by_loops(run: &Run<'_>, known: &Known, device: &str) -> Claim {
     let of = |bytes| Some((run.value(&case(device, bytes), LOOPS)?, known.data_us(bytes)));
     let text = format!("{device}: the data path, by loops, is the profile's within 5 % at every length");
     tested(text, farthest(sizes(run), device, of))
 }
 
-/// Whether both methods find the same data path, where 5 % of it is no less than what events can tell apart.
+/// Claims that both methods find the same data path times, at lengths where 5 % of them exceeds the events'
+/// resolution.
 fn by_both(run: &Run<'_>, device: &str) -> Claim {
     let text =
         format!("{device}: both methods find the same data path within 5 % at every length that events can tell");
     let loops = |bytes: &u32| run.value(&case(device, *bytes), LOOPS);
-    // In virtual time they can tell everything.
+    // In virtual time events are exact.
     let blur = |bytes: &u32| run.value(&case(NATIVE, *bytes), BLUR).filter(|_| device != SIMULATED).unwrap_or(0.0);
     let told = |bytes: &u32| loops(bytes).is_none_or(|us| us * NEAR >= blur(bytes));
     let (decided, rest): (Vec<u32>, Vec<u32>) = sizes(run).iter().copied().partition(told);
@@ -171,7 +175,8 @@ fn tested(text: String, found: Option<(bool, String)>) -> Claim {
     }
 }
 
-/// The length at which two figures are farthest apart, as a share of the second, in words; none if one is missing.
+/// Finds the length at which two figures differ most, relative to the second. Returns whether they are within
+/// [`NEAR`], and a description, or `None` if a figure is missing.
 fn farthest(lengths: &[u32], device: &str, of: impl Fn(u32) -> Option<(f64, f64)>) -> Option<(bool, String)> {
     let mut worst: Option<(f64, String)> = None;
     for bytes in lengths {
@@ -217,7 +222,7 @@ mod tests {
     use super::*;
     use crate::Options;
 
-    /// Claims that cannot be decided are not, and say why.
+    /// Claims that cannot be decided remain untested and give the reason.
     #[test]
     fn what_events_cannot_tell_is_not_judged() {
         let (options, mut tell) = (Options::default(), |_: &str| ());

@@ -1,4 +1,5 @@
-//! Both methods in virtual time: events are when a message or a packet comes, a loop is a packet that is sent in again when it came out.
+//! Measures by both methods in virtual time. Events are the times at which a message or a packet arrives. A loop
+//! sends a packet again when it has left.
 use super::{EVENTS, Known, LOOPS, SIMULATED, VISITS, case, parts, sizes};
 use crate::live::{PORTS, sent_on};
 use crate::{ExperimentError, Run, Value};
@@ -12,13 +13,14 @@ use weir_profiler::{Device, Seen, VirtualSwitch};
 use weir_traffic::Probe;
 use weir_units::Instant;
 
-/// What the controller takes, as published (the mean of Table 4.1).
+/// Service time of the controller, as published (the mean of Table 4.1).
 const CONTROLLER: Duration = Duration::from_micros(7490);
-/// From one packet to the next: each finds the switch idle.
+/// Time between packets, so that each finds the switch idle.
 const APART: Duration = Duration::from_millis(100);
-/// Entries for packets that ask, and for those that do not.
+/// Entry for packets that go to the controller.
 const ASKS: Rule = Rule { number: 1 << 16, priority: 10, kind: MatchKind::L2L3 };
-/// Packets of each length by the controller; and by loops, which take the same time each.
+/// Number of packets of each length through the controller, at the small and the published size. Loops use few,
+/// because all take equal times.
 const PACKETS: [u32; 2] = [400, 4000];
 const LOOPED: u32 = 10;
 
@@ -67,7 +69,7 @@ fn install(device: &mut VirtualSwitch, flows: [FlowMod; 2]) -> Result<(), Experi
     wait(device, APART, |_| None::<()>).map(drop)
 }
 
-/// Lets time pass until something comes that is looked for.
+/// Advances the time until an event satisfies `is_it`. Returns `None` after `time`.
 fn wait<T>(
     device: &mut VirtualSwitch,
     time: Duration,
@@ -86,7 +88,7 @@ fn us(from: Instant, to: Instant) -> f64 {
     to.since(from).as_secs_f64() * 1e6
 }
 
-/// When a packet comes out.
+/// Returns the time of a packet that leaves by the second interface.
 fn frame(seen: Seen) -> Option<Instant> {
     match seen {
         Seen::Frame { at, interface: 1, .. } => Some(at),
@@ -94,7 +96,7 @@ fn frame(seen: Seen) -> Option<Instant> {
     }
 }
 
-/// A packet's three parts by the controller, in microseconds.
+/// Returns a packet's times to, in and from the controller, in microseconds.
 fn by_controller(device: &mut VirtualSwitch, packet: &[u8], sequence: u32) -> Result<[f64; 3], ExperimentError> {
     let sent = device.now();
     device.transmit(0, packet).map_err(failed)?;
@@ -112,7 +114,7 @@ fn by_controller(device: &mut VirtualSwitch, packet: &[u8], sequence: u32) -> Re
     Ok([us(sent, asked), us(asked, answered), us(answered, left)])
 }
 
-/// How long so many visits take, in microseconds.
+/// Returns the duration of `count` visits, in microseconds.
 fn visits(device: &mut VirtualSwitch, packet: &[u8], count: u32) -> Result<f64, ExperimentError> {
     let sent = device.now();
     let mut left = sent;

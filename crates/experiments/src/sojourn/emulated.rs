@@ -1,5 +1,6 @@
-//! The published device's profile, simulated as stations and emulated: a live switch, packets by rule from one port to the other, a controller that sends on what it is asked
-//! about. One case of a sweep at a time, so long as was published but within bounds.
+//! Compares the published device's profile simulated as stations with its emulation: a live switch, packets by rule
+//! from one port to the other, and a controller that returns every packet. Cases of a sweep run one at a time, each
+//! for its published duration within bounds.
 use super::{loss, over, simulate_scenario, sojourn_ms};
 use crate::live::{ASKING, Channel, OwnSwitch};
 use crate::report::Claim;
@@ -14,30 +15,33 @@ use weir_sim::stations::StationsRun;
 use weir_switch::Spin;
 use weir_traffic::{Arrival, FlowMix, Offer, Offered, Size};
 
-/// The profile.
+/// Name of the profile.
 const PROFILE: &str = "at-x510";
-/// What took longer asked the controller, at whose beats of 4 ms it waits on the way there and on the way back. A machine that stops for a millisecond or more, as
-/// shared ones do several times a second, makes packets on the data path that slow; for this long it rarely stops.
+/// Delay above which a packet counts as sent through the controller. Such a packet waits for the controller path's 4
+/// ms ticks on the way there and back. Machines that stop for a millisecond or more, as shared ones do several times
+/// a second, delay packets on the data path, too; stops as long as this are rare.
 const SLOW: Duration = Duration::from_millis(7);
-/// Before packets count, where the controller's path passes all that ask.
+/// Time before packets count, for cases in which the controller's path is not overloaded.
 const WARM_UP: Duration = Duration::from_secs(4);
 const FEW_WARM_UP: Duration = Duration::from_secs(2);
-/// Where it does not, its queues fill first: the second of them by what the first passes (177 a second, 5.64 ms each) beyond its own 165.
+/// Time before packets count in overloaded cases, in which the queues fill first: the second of them grows by what
+/// the first agent passes (177 per second, 5.64 ms each) beyond the second's own 165.
 const FILLING: Duration = Duration::from_secs(20);
-/// Packets a second that its slower agent passes: 6.04 ms each.
+/// Packets per second that the slower agent passes: 6.04 ms each.
 const PASSED: f64 = 165.0;
-/// How long packets may be under way when sending ends: as long as the agents' queues take.
+/// Time to wait for packets in transit after sending ends: as long as the agents' queues take.
 const DRAIN: Duration = Duration::from_millis(500);
-/// Frames between the rig and the switch.
+/// Capacity in frames between the rig and the switch.
 const CABLE: usize = 1 << 14;
 const SOJOURN: &str = "mean sojourn";
 const LOSS: &str = "loss";
 const EFFECTIVE: &str = "effective P_nf";
-/// Packets that asked and came, by what they say themselves: what the effective share would be if the machine never stopped.
+/// Share of packets that went through the controller, by their own marks: the effective share if the machine never
+/// stopped.
 const ASKED: &str = "of them began a flow";
-/// How near the emulated sojourns are to be to the simulated ones, in the middle of the cases.
+/// Largest accepted relative difference of emulated and simulated sojourns, for the median case.
 const NEAR: f64 = 0.1;
-/// The same of losses, in percent of the packets.
+/// Largest accepted difference of losses, in percentage points.
 const NEAR_LOSS: f64 = 2.0;
 
 /// A case of a sweep.
@@ -53,7 +57,7 @@ impl Sent {
         format!("at-x510, {how}, P_nf {}, {} B, {} packets/s", self.share, self.bytes, self.rate)
     }
 
-    /// How long the switch runs before packets count.
+    /// Returns how long the switch runs before packets count.
     fn warm_up(&self, is_full: bool) -> Duration {
         match (self.share * f64::from(self.rate) > PASSED, is_full) {
             (true, _) => FILLING,
@@ -62,7 +66,7 @@ impl Sent {
         }
     }
 
-    /// The case for stations.
+    /// Returns the case as a scenario for stations.
     fn scenario(&self) -> String {
         let Sent { share, rate, bytes } = self;
         let host = |name: &str, last: u8| {
@@ -78,7 +82,8 @@ impl Sent {
     }
 }
 
-/// Measures the cases both ways, each live for a time, and says how near they are, if live switches are asked for.
+/// Simulates and emulates the cases, each live for `time`, and claims how close they are, if live switches are
+/// requested.
 pub(super) fn measure(run: &mut Run<'_>, cases: &[Sent], time: Duration) -> Result<(), ExperimentError> {
     if !run.options.live {
         run.note("the at-x510 emulated beside its simulation: ask for it, --live");
@@ -131,14 +136,14 @@ fn of_report(report: &Report) -> Option<Found> {
     ])
 }
 
-/// Packets that asked and came, in percent of those that came.
+/// Returns the share of received packets that went through the controller, in percent.
 fn asked(report: &Report) -> Option<Value> {
     let received = report.received.as_ref()?;
     let (all, new) = (received.delay?.samples, received.new_flows.map_or(0, |new| new.samples));
     Some(Value::of(100.0 * new as f64 / all.max(1) as f64, all))
 }
 
-/// One case, live.
+/// Runs one case live. Returns `None` if stopped.
 fn one(run: &Run<'_>, case: &Sent, profile: &Profile, time: Duration) -> Result<Option<Report>, ExperimentError> {
     let failed = |error: std::io::Error| ExperimentError::Case(error.to_string());
     let ((near, inlet), (outlet, far)) = (memory::pair(CABLE).map_err(failed)?, memory::pair(CABLE).map_err(failed)?);
@@ -198,7 +203,8 @@ mod tests {
     use super::*;
     use weir_scenario::Scenario;
 
-    /// How near it is is a matter of the machine; that packets take as long as the profile says at least, and that those that ask do, is not.
+    /// The closeness depends on the machine. Independent of it are the lower bounds: packets take at least the
+    /// profile's times, on the data path and through the controller.
     #[test]
     fn a_case_is_measured_both_ways() {
         let options = crate::Options { live: true, seed: 1, ..Default::default() };
@@ -210,7 +216,7 @@ mod tests {
             let value = |metric| run.value(&case.case(how), metric).unwrap();
             assert!(value(SOJOURN) >= 0.008 && value(EFFECTIVE) > 0.5 && (0.0..=100.0).contains(&value(LOSS)), "{how}");
         }
-        // Whoever asked took longer than the threshold.
+        // Every packet through the controller took longer than the threshold.
         let value = |metric| run.value(&case.case("emulated"), metric).unwrap();
         assert!(value(EFFECTIVE) >= value(ASKED) - 1e-9 && value(ASKED) > 0.5);
         assert_eq!(run.live_claims.len(), 2);

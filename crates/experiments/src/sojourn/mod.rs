@@ -1,7 +1,9 @@
-//! How long packets are in a network of one hardware switch and its controller: the published service times, simulated as queueing stations.
+//! Experiments on sojourn times in a network of one hardware switch and its controller: the published service times,
+//! simulated as queueing stations.
 //!
-//! The thesis measured its devices idle (Tables 4.1 and 4.3) and then loaded (Tables 6.1 and 6.2, figures only). Here the stations get the former, and are
-//! to show what was seen of the latter. What is not published is ours: how uneven the times are ([`SCV`]), and where a table write seizes the data path.
+//! The thesis measured its devices idle (Tables 4.1 and 4.3) and then loaded (Tables 6.1 and 6.2, figures only). Here
+//! the stations use the idle times and are compared with what was observed under load. Two values were not published
+//! and are assumed: the variation of the times ([`SCV`]), and the cost of a table write, which blocks the data path.
 mod emulated;
 pub(crate) mod range_one;
 pub(crate) mod range_two;
@@ -15,21 +17,21 @@ use weir_sim::{Plan, Watch, Window, replicate};
 
 /// Data path: a line through the published medians by frame size (Table 4.3).
 const DATA: &str = "{ law = \"constant\", mean = \"3.34us\", per_byte = \"7.96ns\" }";
-/// Packets that a queue on the control path holds, as the thesis read off its loss curves.
+/// Capacity in packets of a queue on the control path, as the thesis derived it from its loss curves.
 const QUEUE: u32 = 200;
-/// How uneven times on the control path are, as squared coefficient of variation. Ours.
+/// Squared coefficient of variation of the control path's times. Assumed.
 const SCV: f64 = 0.5;
 /// Bytes of Ethernet, IPv4 and UDP headers.
 const HEADERS: u32 = 42;
 /// Virtual time before packets count: a control queue fills in three seconds.
 const WARM_UP: Duration = Duration::from_secs(20);
 
-/// One case: how the switch is described, and what is sent through it.
+/// A case: the description of the switch, and the traffic.
 struct Case<'a> {
     name: String,
     /// Lines of `[controller]`.
     controller: &'a str,
-    /// Lines of `[switch.timing]` beside the data path's.
+    /// Lines of `[switch.timing]`, in addition to the data path's.
     timing: &'a str,
     new_flows: f64,
     rate: u32,
@@ -37,7 +39,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// The case as a file that anybody can simulate.
+    /// Returns the case as a scenario.
     fn scenario(&self) -> Result<Scenario, ExperimentError> {
         let Case { controller, timing, new_flows, rate, bytes, .. } = self;
         let host = |name: &str, last: u8| {
@@ -55,12 +57,12 @@ impl Case<'_> {
     }
 }
 
-/// Simulates a case as often as is asked for; none if it was stopped.
+/// Simulates a case in the configured number of replications. Returns `None` if stopped.
 fn simulate(run: &mut Run<'_>, case: &Case<'_>) -> Result<Option<Vec<StationsRun>>, ExperimentError> {
     simulate_planned(run, &case.name, &case.scenario()?)
 }
 
-/// The same of a case that is written as a file.
+/// Simulates a scenario given as text in the configured number of replications. Returns `None` if stopped.
 fn simulate_scenario(run: &mut Run<'_>, name: &str, text: &str) -> Result<Option<Vec<StationsRun>>, ExperimentError> {
     simulate_planned(run, name, &Scenario::parse(text, name)?)
 }
@@ -87,12 +89,13 @@ fn simulate_planned(
     Ok((!done.stopped).then_some(done.results))
 }
 
-/// A figure's value by replication.
+/// Returns the mean of a value over the replications.
 fn over(results: &[StationsRun], value: impl Fn(&StationsRun) -> f64) -> Value {
     Value::mean_of(&results.iter().map(value).collect::<Vec<_>>())
 }
 
-/// Mean delay of delivered packets, in milliseconds: of all, or of those that asked nobody.
+/// Returns the mean delay of delivered packets in milliseconds: of all, or only of those that did not go to the
+/// controller.
 fn sojourn_ms(result: &StationsRun, with_control: bool) -> f64 {
     let [data, control] = &result.flows[0].delays;
     let mut all = data.clone();
@@ -102,12 +105,12 @@ fn sojourn_ms(result: &StationsRun, with_control: bool) -> f64 {
     all.mean_s().unwrap_or(0.0) * 1e3
 }
 
-/// Share of packets that were lost, in percent.
+/// Returns the share of lost packets, in percent.
 fn loss(result: &StationsRun) -> f64 {
     100.0 * result.flows[0].lost as f64 / result.flows[0].sent.max(1) as f64
 }
 
-/// A chart's line from figures: of each case, where it is along.
+/// Returns a chart's line through a figure of several cases, each with its position.
 fn series(run: &Run<'_>, name: impl Into<String>, metric: &str, cases: impl Iterator<Item = (f64, String)>) -> Series {
     let point = |(x, case): (f64, String)| {
         let figure = run.figures.iter().find(|figure| figure.case == case && figure.metric == metric)?;

@@ -1,4 +1,5 @@
-//! Table 6.1: thousands of packets a second, of which at most one in fifty goes to a controller path that passes seventy.
+//! Experiment `sojourn-range-one`, Table 6.1: thousands of packets per second, at most one in fifty of which goes to
+//! a controller path with a capacity of seventy per second.
 use super::emulated::{self, Sent};
 use super::{Case, QUEUE, SCV, chart, loss, over, series, simulate, sojourn_ms};
 use crate::report::Claim;
@@ -7,17 +8,18 @@ use std::time::Duration;
 use weir_plot::Axis;
 
 const RATES: [u32; 6] = [5_000, 10_000, 15_000, 20_000, 25_000, 30_000];
-/// Those of the small size.
+/// Packet rates of the small size.
 const FEW_RATES: [u32; 3] = [5_000, 15_000, 30_000];
 const SHARES: [f64; 3] = [0.005, 0.01, 0.02];
-/// By how much packets differ; those between show nothing else.
+/// Packet lengths: the extremes and one between; more show nothing else.
 const SIZES: [u32; 3] = [100, 600, 1_400];
-/// Packets that the data path holds while entries are written: not published. The smaller one is what the published loss asks for.
+/// Capacities in packets of the data path's buffer while entries are written. They were not published; the smaller
+/// one reproduces the published loss.
 const BUFFERS: [u32; 2] = [64, 1_024];
 const SOJOURN: &str = "mean sojourn";
 const DATA: &str = "mean sojourn of packets that did not ask";
 const LOSS: &str = "loss";
-/// What the thesis saw, and these stations do not show.
+/// Observation of the thesis that these stations do not reproduce.
 const FALLS: &str = "the mean sojourn falls from the lowest rate on, at P_nf 0.005 as well";
 const ADDED: &str = "loss of added packets";
 
@@ -25,7 +27,7 @@ fn case(buffer: u32, share: f64, bytes: u32, rate: u32) -> String {
     format!("{buffer} packets held, P_nf {share}, {bytes} B, {rate} packets/s")
 }
 
-/// See the module's page.
+/// Simulates all cases, and emulates some.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     let rates: &[u32] = if run.options.full { &RATES } else { &FEW_RATES };
     'all: for buffer in BUFFERS {
@@ -67,7 +69,7 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     emulated::measure(run, &emulated, time)
 }
 
-/// What is emulated as well, and how long each case: few at the small size, all rates at the published one.
+/// Returns the cases to emulate and the duration of each: few at the small size, all rates at the published one.
 fn emulated_cases(is_full: bool) -> (Vec<Sent>, Duration) {
     let of = |(share, rate): (f64, u32)| Sent { share, rate, bytes: 600 };
     if !is_full {
@@ -78,7 +80,7 @@ fn emulated_cases(is_full: bool) -> (Vec<Sent>, Duration) {
     (all.collect(), Duration::from_secs(30))
 }
 
-/// Of 25000 packets a second more, the share that is lost.
+/// Returns the lost share of the 25000 packets per second between the lowest and the highest rate.
 fn added(run: &Run<'_>, buffer: u32) -> Option<f64> {
     let lost = |rate: u32| run.value(&case(buffer, 0.02, 600, rate), LOSS).map(|percent| percent * f64::from(rate));
     let ends = [RATES[0], RATES[5]];

@@ -1,4 +1,4 @@
-//! Table 6.2: few packets a second, of which up to half go to the controller.
+//! Experiment `sojourn-range-two`, Table 6.2: few packets per second, up to half of which go to the controller.
 use super::emulated::{self, Sent};
 use super::{Case, QUEUE, SCV, chart, loss, over, series, simulate, sojourn_ms};
 use crate::report::Claim;
@@ -8,7 +8,7 @@ use weir_plot::Axis;
 use weir_sim::stations::StationsRun;
 
 const RATES: [u32; 10] = [20, 40, 60, 80, 100, 120, 140, 160, 180, 200];
-/// Those of the small size.
+/// Packet rates of the small size.
 const FEW_RATES: [u32; 5] = [20, 60, 100, 140, 200];
 const SHARES: [f64; 4] = [0.01, 0.04, 0.25, 0.5];
 const BYTES: u32 = 600;
@@ -16,17 +16,17 @@ const SOJOURN: &str = "mean sojourn";
 const LOSS: &str = "loss";
 const EFFECTIVE: &str = "effective P_nf";
 const RATIO: &str = "effective over true P_nf";
-/// What counts as no loss, in percent.
+/// Largest loss that counts as none, in percent.
 const NO_LOSS: f64 = 0.1;
 
-/// Readings of the same measured times: what the control path is.
+/// Interpretations of the measured times, which differ in the structure of the control path.
 const ONE_QUEUE: &str = "one queue";
 const FOUR_STATIONS: &str = "four stations";
 const SHARED: &str = "shared processor";
 const MEASURED: &str = "measured path";
 const READINGS: [&str; 4] = [ONE_QUEUE, FOUR_STATIONS, SHARED, MEASURED];
 
-/// A reading as lines of `[controller]` and `[switch.timing]`.
+/// Returns the lines of `[controller]` and `[switch.timing]` of an interpretation.
 fn described(reading: &str) -> [String; 2] {
     let gamma = |ms: f64| format!("{{ law = \"gamma\", mean = \"{ms}ms\", scv = {SCV} }}");
     let agents = || {
@@ -35,7 +35,7 @@ fn described(reading: &str) -> [String; 2] {
         [controller, timing]
     };
     match reading {
-        // What the thesis's models take the control path for: its idle delay is its service time.
+        // The thesis's models treat the control path as one queue, whose service time is the idle delay.
         ONE_QUEUE => {
             let path =
                 format!("control = {{ delay = \"19.0625ms\", capacity = 52.459016393, scv = 1.0, buffer = {QUEUE} }}");
@@ -46,7 +46,7 @@ fn described(reading: &str) -> [String; 2] {
             let [controller, timing] = agents();
             [controller, timing + "\nagents = \"shared\""]
         }
-        // Idle delay and measured capacity apart, and entries that are written while nothing is forwarded.
+        // Idle delay and measured capacity are separate, and forwarding stops while an entry is written.
         _ => {
             let path = format!("control = {{ delay = \"19.0625ms\", capacity = 70.0, scv = {SCV}, buffer = {QUEUE} }}");
             [String::new(), path + "\nwrite = \"9.3ms\""]
@@ -58,7 +58,7 @@ fn case(reading: &str, share: f64, rate: u32) -> String {
     format!("{reading}, P_nf {share}, {rate} packets/s")
 }
 
-/// See the module's page.
+/// Simulates all cases, and emulates some.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     let rates: &[u32] = if run.options.full { &RATES } else { &FEW_RATES };
     'all: for reading in READINGS {
@@ -88,23 +88,25 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     emulated::measure(run, &emulated, time)
 }
 
-/// What is emulated as well, and how long each case: few at the small size, half of the rates at the published one.
+/// Returns the cases to emulate and the duration of each: few at the small size, half of the rates at the published
+/// one.
 fn emulated_cases(is_full: bool) -> (Vec<Sent>, Duration) {
     let of = |(share, rate): (f64, u32)| Sent { share, rate, bytes: BYTES };
     if !is_full {
         return ([(0.04, 100), (0.25, 100), (0.5, 60), (0.5, 200)].map(of).into(), Duration::from_secs(10));
     }
-    // At the smallest share too few ask in a minute for a mean.
+    // At the smallest share, too few packets go to the controller in a minute for a mean.
     let all = SHARES[1..].iter().flat_map(|share| FEW_RATES.map(|rate| of((*share, rate))));
     (all.collect(), Duration::from_secs(60))
 }
 
-/// Share of packets that asked, or took longer than a millisecond, of those that left the switch.
+/// Returns the share, in percent, of packets leaving the switch that went to the controller or took more than a
+/// millisecond.
 fn held_up(result: &StationsRun) -> f64 {
     100.0 * result.switches[0].held_up as f64 / result.switches[0].passed.max(1) as f64
 }
 
-/// How much larger the effective share is than the true one, in the mean over rates without loss.
+/// Adds the ratio of the effective to the true share, as the mean over rates without loss.
 fn ratios(run: &mut Run<'_>, rates: &[u32]) {
     for share in &SHARES[..3] {
         let lossless = rates.iter().map(|rate| case(MEASURED, *share, *rate));
@@ -140,7 +142,7 @@ fn claims(run: &mut Run<'_>) {
         tested(
             "a level of about K / capacity, 2.9 s for packets that asked (measured path, P_nf 0.5, 200 packets/s)",
             value(MEASURED, 0.5, 200, SOJOURN).map(|all| {
-                // Of 200 a second 100 ask, 70 of which come through.
+                // Of 200 packets per second 100 go to the controller, 70 of which arrive.
                 let asked = all * 170.0 / 70.0 / 1000.0;
                 ((2.5..3.3).contains(&asked), format!("{asked:.2} s at most, if those that did not ask took no time"))
             }),
