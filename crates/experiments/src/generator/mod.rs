@@ -1,4 +1,4 @@
-//! How well the traffic generator keeps the times between packets.
+//! Experiment `generator-quality`: how exactly the traffic generator keeps the times between packets.
 use crate::report::Claim;
 use crate::{ExperimentError, Run, Value};
 use weir_generator::{Report, Rig, RigConfig, Source};
@@ -10,7 +10,7 @@ use weir_traffic::{Arrival, FlowMix, GapQuality, Offer, Offered, Size};
 const RATES: [u32; 3] = [5000, 15_000, 30_000];
 const SIZES: [u32; 2] = [100, 1400];
 const LAWS: [(&str, Arrival); 2] = [("constant", Arrival::Constant), ("exponential", Arrival::Poisson)];
-/// Frames between the two ends at most.
+/// Capacity in frames of the link between the two ends.
 const CAPACITY: usize = 1 << 14;
 const MEAN_ERROR: &str = "error of the mean";
 const MEDIAN_ERROR: &str = "median error";
@@ -23,7 +23,7 @@ fn case(law: &str, rate: u32, bytes: u32) -> String {
     format!("{law}, {rate} pps, {bytes} B")
 }
 
-/// See the module's page.
+/// Measures all laws, rates and sizes.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     for (name, law) in LAWS {
         for rate in RATES {
@@ -73,7 +73,7 @@ fn figures(run: &mut Run<'_>, case: &str, report: &Report) {
     }
 }
 
-/// How far the mean is off, in percent.
+/// Returns the error of the mean gap, in percent.
 fn percent(gaps: &GapQuality) -> f64 {
     gaps.mean_error.abs() * 100.0
 }

@@ -1,4 +1,5 @@
-//! Table II and Fig. 3: what the loop counts that gather frames into bursts do to a delay-sensitive flow, alone and beside a bulk flow.
+//! Experiment `lagopus-loop-count`, Table II and Fig. 3 of the paper: the effect of loop counts, which gather frames
+//! into bursts, on a delay-sensitive flow, alone and together with a bulk flow.
 use super::network::{self, GIGABIT_FRAMES, VLANS, goodput_mbps};
 use super::workers_here;
 use crate::bed::{Bed, Measured, PORTS, Threads, entry};
@@ -12,33 +13,34 @@ use weir_packet::Field;
 use weir_plot::short;
 use weir_switch::threads::Policy;
 
-/// As published.
+/// Burst size, as published.
 const BURST: usize = 144;
 const LOOP_COUNTS: [u32; 2] = [100, 10_000];
-/// A tag is there.
+/// Bit of the VLAN id field that says that a tag is present.
 const PRESENT: u16 = 0x1000;
 const PING_MEAN: &str = "ping round trip, mean";
 const PING_BY_MODEL: &str = "the same by model poll_rtt, from published means";
 const PING_P99: &str = "ping round trip, p99";
 const GOODPUT: &str = "bulk goodput";
-/// What pings are to stay below, in microseconds, whatever the loop count.
+/// Upper bound of the pings' mean in microseconds, for every loop count.
 const PING_MOST_US: f64 = 100.0;
-/// Bursts that a ping waits for on its way there and back: where it is received and where it is transmitted.
+/// Number of bursts that a ping waits for on its way there and back: one for reception and one for transmission, each
+/// way.
 const STAGES: u32 = 4;
-/// How far the model's standard deviation may be from the published one.
+/// Largest accepted relative error of the model's standard deviation against the published one.
 const SPREAD_WITHIN: f64 = 0.05;
-/// By what factor a bulk flow may move the pings' p99 when they have a worker of their own.
+/// Largest accepted factor by which a bulk flow raises the pings' p99 when pings have a separate worker.
 const MOVED_MOST: f64 = 2.0;
 
-/// What is sent in a case.
+/// Traffic of a case.
 #[derive(Clone, Copy, PartialEq)]
 enum Traffic {
     Ping,
     Bulk,
     Both,
-    /// Both, and a class rule gives pings a worker of their own.
+    /// Pings and bulk flow; a class assigns pings to a separate worker.
     Classed,
-    /// Pings alone, with that rule: what `Classed` is compared with.
+    /// Pings alone, with that class, for comparison with `Classed`.
     ClassedPing,
 }
 
@@ -70,7 +72,7 @@ fn case(traffic: Traffic, loop_count: u32) -> String {
     format!("{}, loop count {loop_count}", traffic.name())
 }
 
-/// See the module's page.
+/// Measures all cases for each loop count, and compares them with a model.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     let mut cases = vec![Traffic::Ping, Traffic::Bulk, Traffic::Both];
     if workers_here(2) == 2 {
@@ -104,12 +106,13 @@ fn one(run: &mut Run<'_>, traffic: Traffic, loop_count: u32) -> Result<(), Exper
     Ok(())
 }
 
-/// Quantiles of pings want many of them.
+/// Returns the duration of a case. Cases with pings are longer, because their quantiles need many samples.
 fn time(run: &Run<'_>, traffic: Traffic) -> Duration {
     run.sizes.time.0 * if traffic.pings() && !run.options.full { 2 } else { 1 }
 }
 
-/// The paper's three entries: tags are exchanged in both directions; what matches neither goes to the controller.
+/// Returns the paper's three entries: two that exchange the VLAN tags between the directions, and one that sends all
+/// other packets to the controller.
 fn entries() -> Vec<FlowMod> {
     let across = [0, 1].map(|from: usize| {
         let matching = Match::any().with(Field::VlanVid, VLANS[from] | PRESENT);
@@ -165,8 +168,9 @@ fn claims(run: &mut Run<'_>) {
     }
 }
 
-/// The model of a polling switch (`weir model poll_rtt`) with the published means: they give the time of a round and of all that is no waiting; the standard
-/// deviation, which they do not contain, is its test.
+/// Evaluates the model of a polling switch (`weir model poll_rtt`) with the published means. They determine the time
+/// of a loop iteration and the time that is no waiting; the standard deviation, which they do not contain, tests the
+/// model.
 fn predict(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     let definition = crate::find("lagopus-loop-count")?.definition()?;
     let cases = LOOP_COUNTS.map(|count| case(Traffic::Ping, count));

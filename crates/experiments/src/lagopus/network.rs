@@ -1,4 +1,4 @@
-//! The two hosts H1 and H2 of the paper's Fig. 2, as the ends of a tester: their frames, their links.
+//! Frames and links of the hosts H1 and H2 of the paper's Fig. 2, which are the two ends of a tester.
 use crate::tester::{Bulk, Rate, Template, Vary};
 use std::net::Ipv4Addr;
 use weir_packet::MacAddr;
@@ -6,18 +6,19 @@ use weir_packet::craft::{Craft, TcpHeader};
 
 /// VLANs a and b, at the first and the second end.
 pub(super) const VLANS: [u16; 2] = [10, 20];
-/// Their hosts.
+/// Ethernet addresses of the hosts at the first and the second end.
 pub(super) const MACS: [MacAddr; 2] = [MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2])];
-/// Bytes of a full frame without frame check sequence: 1500 of payload, as iperf3's.
+/// Size of a full frame in bytes without frame check sequence: 1500 bytes of payload, as in iperf3's frames.
 pub(super) const FULL_FRAME: usize = 1514;
-/// Of these, what iperf3 counts: without the headers of IPv4 and of TCP with time stamps.
+/// Bytes of a full frame that iperf3 counts: without the headers of IPv4 and of TCP with time stamps.
 const PAYLOAD: f64 = 1448.0;
-/// Bytes of ping's frame: 64 of ICMP, as it is by default.
+/// Size of ping's frame in bytes: 64 bytes of ICMP, ping's default.
 const PING_FRAME: usize = 98;
-/// Frames per second that fill a link of 1 Gbit/s: each takes its bytes, a tag, check sequence, preamble and gap on the wire.
+/// Frames per second that fill a link of 1 Gbit/s. Each frame takes its bytes, a tag, check sequence, preamble and
+/// gap.
 pub(super) const GIGABIT_FRAMES: f64 = 1e9 / 8.0 / (FULL_FRAME as f64 + 4.0 + 4.0 + 20.0);
 
-/// A stream from one end to the other, tagged with its end's VLAN if `tagged`.
+/// Returns a stream from one end to the other, with the VLAN tag of the sending end if `tagged`.
 pub(super) fn stream(from: usize, tagged: bool, rate: Rate) -> Bulk {
     let tcp = TcpHeader { source: 40_001, destination: 5201, flags: 16, window: 512, ..TcpHeader::default() };
     let frame = addressed(from, tagged).tcp(tcp).payload(&[0; 64]).frame();
@@ -25,7 +26,7 @@ pub(super) fn stream(from: usize, tagged: bool, rate: Rate) -> Bulk {
     Bulk { rate, template: Template::new(&frame, bytes, Vary::Nothing) }
 }
 
-/// Echo requests of the first end, and replies of the second.
+/// Returns the echo request of the first end and the reply of the second.
 pub(super) fn pings() -> [Template; 2] {
     [(0, 8), (1, 0)].map(|(from, kind)| {
         let frame = addressed(from, true).icmp(kind, 0, [0, 1, 0, 1]).payload(&[0; 56]).frame();
@@ -40,7 +41,7 @@ fn addressed(from: usize, tagged: bool) -> Craft {
     frame.ipv4(addresses[from], addresses[1 - from])
 }
 
-/// Payload of full frames, in Mbit/s.
+/// Returns the payload of full frames, in Mbit/s.
 pub(super) fn goodput_mbps(frames_per_second: f64) -> f64 {
     frames_per_second * PAYLOAD * 8.0 / 1e6
 }

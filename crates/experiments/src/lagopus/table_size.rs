@@ -1,4 +1,5 @@
-//! Table IV: what a large table does to loss, with one worker and with four.
+//! Experiment `lagopus-table-size`, Table IV of the paper: the effect of a large table on loss, with one worker and
+//! with four.
 use super::workers_here;
 use crate::bed::{Bed, Measured, PORTS, Threads, entry};
 use crate::report::Claim;
@@ -12,28 +13,28 @@ use weir_packet::field::eth_type;
 use weir_plot::short;
 use weir_switch::threads::Policy;
 
-/// As published.
+/// Burst size, as published.
 const BURST: usize = 32;
 const IO_LOOP_COUNT: u32 = 10_000;
 const ENTRIES: [u32; 3] = [100_000, 400_000, 1_000_000];
 const WORKERS: [usize; 2] = [1, 4];
-/// Frames of pktgen's, without frame check sequence.
+/// Size of pktgen's frames in bytes, without frame check sequence.
 const FRAME: usize = 1500;
 /// Frames per second of the published receive rate, 9.8 Gbit/s.
 const PUBLISHED_RATE: f64 = 9.8e9 / 8.0 / FRAME as f64;
-/// Share of a case's capacity that is offered.
+/// Offered load as a share of a case's capacity.
 const SHARE: f64 = 0.7;
 const CAPACITY: &str = "capacity";
 const LOSS: &str = "loss at the published rate";
 const LOSS_AT_SHARE: &str = "loss at 0.7 of capacity";
-/// What more workers may cost at most.
+/// Smallest accepted ratio of the capacity with more workers to that with one.
 const NOT_WORSE: f64 = 0.9;
 
 fn case(entries: u32, workers: usize) -> String {
     format!("{entries} entries, {workers} worker{}", if workers == 1 { "" } else { "s" })
 }
 
-/// See the module's page.
+/// Measures all table sizes with each number of workers.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     let here: Vec<usize> = WORKERS.into_iter().map(workers_here).collect();
     if here != WORKERS {
@@ -80,7 +81,7 @@ fn one(run: &mut Run<'_>, entries: u32, published: usize, workers: usize) -> Res
     Ok(())
 }
 
-/// The median over tenths of a second.
+/// Returns the median rate over tenths of a second.
 fn capacity(measured: &Measured) -> Value {
     let mut rates: Vec<f64> = measured.ends[1].rates().into_iter().map(|rate| rate / 1e6).collect();
     rates.sort_by(f64::total_cmp);
@@ -98,7 +99,7 @@ fn load(entries: u32, rate: Rate) -> Load {
     Load { bulk: [Some(Bulk { rate, template }), None], ping: None }
 }
 
-/// An entry for each label.
+/// Returns one entry for each label.
 fn label_entries(count: u32) -> Vec<FlowMod> {
     let any = Match::any().with(Field::EthType, eth_type::MPLS);
     (0..count).map(|label| entry(100, any.clone().with(Field::MplsLabel, label), Vec::new(), PORTS[1])).collect()

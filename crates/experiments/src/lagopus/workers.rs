@@ -1,4 +1,4 @@
-//! Table III: what workers, entries and flows do to throughput.
+//! Experiment `lagopus-workers`, Table III of the paper: the effect of workers, entries and flows on throughput.
 use super::network::{self, GIGABIT_FRAMES, MACS, goodput_mbps};
 use super::workers_here;
 use crate::bed::{Bed, Measured, PORTS, Threads, entry};
@@ -10,18 +10,18 @@ use weir_packet::{Field, MacAddr};
 use weir_plot::short;
 use weir_switch::threads::Policy;
 
-/// As published.
+/// Burst size, as published.
 const BURST: usize = 144;
 const IO_LOOP_COUNT: u32 = 100;
 const ENTRIES: [u32; 2] = [3, 1000];
-/// Workers and flows, as published.
+/// Numbers of workers and flows, as published.
 const CASES: [(usize, usize); 3] = [(1, 1), (1, 2), (2, 2)];
 const CAPACITY: &str = "capacity, 1514-byte frames";
 /// Names of the goodputs of the two directions.
 const GOODPUTS: [&str; 2] = ["goodput H1 to H2", "goodput H2 to H1"];
-/// How far two rates may be apart that are to be the same.
+/// Largest relative difference of two rates that count as equal.
 const SAME: f64 = 0.15;
-/// What more workers may cost at most.
+/// Smallest accepted ratio of the capacity with more workers to that with one.
 const NOT_WORSE: f64 = 0.9;
 
 fn case(workers: usize, entries: u32, flows: usize) -> String {
@@ -29,7 +29,7 @@ fn case(workers: usize, entries: u32, flows: usize) -> String {
     format!("{workers} worker{workers_s}, {entries} entries, {flows} flow{flows_s}")
 }
 
-/// See the module's page.
+/// Measures all numbers of entries, workers and flows.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     for entries in ENTRIES {
         for (workers, flows) in CASES {
@@ -68,7 +68,8 @@ fn one(run: &mut Run<'_>, workers: usize, entries: u32, flows: usize) -> Result<
     Ok(())
 }
 
-/// The best tenth of a second, both directions together: what others do on the machine takes away, never adds.
+/// Returns the highest rate of a tenth of a second, both directions together. It counts, because other load of the
+/// machine can only lower a rate.
 fn capacity(measured: &Measured) -> Value {
     let [first, second] = &measured.ends;
     let sums: Vec<f64> = first.rates().iter().zip(second.rates()).map(|(a, b)| (a + b) / 1e6).collect();
@@ -76,7 +77,7 @@ fn capacity(measured: &Measured) -> Value {
     Value { value: best, ..Value::mean_of(&sums) }
 }
 
-/// Entries on the destination address: of the two hosts, and of others up to the number asked for.
+/// Returns `count` entries on the destination address: those of the two hosts, and of other addresses.
 fn mac_entries(count: u32) -> Vec<FlowMod> {
     let to = |mac: MacAddr, port| entry(100, Match::any().with(Field::EthDst, mac.to_bits()), Vec::new(), port);
     let others = (2..count).map(|number| {

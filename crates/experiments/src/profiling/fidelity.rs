@@ -1,5 +1,5 @@
-//! A switch that behaves like a profile is measured again: what comes back is to be the profile. In virtual time, where all that is off is the profiler's doing, and live
-//! (`--live`), where the machine's comes on top.
+//! Experiment `emulator-fidelity`: profiles a switch that emulates a profile, and checks that the result equals that
+//! profile. In virtual time all errors are the profiler's; live (`--live`), the machine's errors are included.
 use super::{errors, is_command, measure_device, measured, steps};
 use crate::live::{AWAKE, Channel, OwnSwitch};
 use crate::report::Claim;
@@ -15,20 +15,21 @@ use weir_port::Port;
 use weir_profile::{MatchKind, Profile, SwitchTiming, Value as Parameter};
 use weir_profiler::{Grid, Live, Measurement, Parts, Priorities, Settings, Target};
 
-/// How near is near.
+/// Largest accepted relative error.
 const NEAR: f64 = 0.05;
-/// A device like none in particular: of two levels, slow enough that what a machine needs to forward a packet (some microseconds) is small beside its times.
+/// An invented device with two levels, slow enough that the machine's own forwarding time (some microseconds) is
+/// small against its times.
 const DEVICE: &str = include_str!("device.toml");
-/// Its name in cases.
+/// Name of the invented device in cases.
 const SLOW: &str = "slow hardware";
-/// Shipped profiles that are measured in virtual time as well.
+/// Shipped profiles that are measured in virtual time, too.
 const SHIPPED: [&str; 2] = ["ofsoftswitch13", "ovs-kernel"];
-/// Interfaces that lead to the switch's ports.
+/// Number of interfaces connected to the switch's ports.
 const INTERFACES: usize = 3;
 const VIRTUAL: &str = "virtual time";
 const LIVE: &str = "live";
 
-/// How a profile was measured.
+/// Way of measuring a profile, with the names of its figures.
 #[derive(Clone, Copy, PartialEq)]
 struct How {
     name: &'static str,
@@ -39,14 +40,14 @@ struct How {
 const BY_VIRTUAL: How = How { name: VIRTUAL, found: "found, virtual time", off: "off, virtual time" };
 const BY_LIVE: How = How { name: LIVE, found: "found, live", off: "off, live" };
 
-/// What was measured of a profile.
+/// Result of measuring a profile.
 struct Measured {
     how: How,
     measurement: Measurement,
     found: Profile,
 }
 
-/// See the module's page.
+/// Measures the invented device, in the full size also shipped profiles, and with `--live` a live switch.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     run.simulated = true;
     let truth = device()?;
@@ -97,14 +98,16 @@ fn grid(is_full: bool) -> Grid {
 
 fn by_virtual(run: &mut Run<'_>, truth: &Profile) -> Result<Option<Measured>, ExperimentError> {
     run.tell(&format!("{} in virtual time", truth.name));
-    // Where nobody waits for it, less is left to chance: a cost is one of many that a burst's time is a sum of, and some devices' times are random.
+    // Virtual time allows more runs and packets, which reduce the random error: a command's cost is one of many in a
+    // burst's time, and some devices have random times.
     let live = grid(run.options.full);
     let more = Grid { runs: 10, packets: 4 * live.packets, ..live };
     let found = measured(run, truth, 0, more, Parts::ALL)?;
     Ok(found.map(|(measurement, found)| Measured { how: BY_VIRTUAL, measurement, found }))
 }
 
-/// A live switch with the profile, on pairs of interfaces. None if it was not asked for, cannot be here or was stopped; claims say so.
+/// Measures a live switch with the profile, on pairs of interfaces. Returns `None` if this was not requested, is
+/// impossible here, or was stopped; claims state the reason.
 fn live(run: &mut Run<'_>, truth: &Profile, grid: Grid) -> Result<Option<Measured>, ExperimentError> {
     let why_not = if run.options.live { Pairs::missing() } else { Some("ask for it: --live, as root".to_owned()) };
     if let Some(why) = why_not {
@@ -144,14 +147,14 @@ fn text(how: &str) -> String {
     format!("every parameter that the grid measures comes back within 5 %, sizes and policies exactly ({how})")
 }
 
-/// Parameters that are numbers and that the grid measures.
+/// Returns true for numeric parameters that the grid measures.
 fn is_measured(key: &str) -> bool {
     is_command(key)
         || key.contains(".forward.") && !key.ends_with("shortest")
         || ["timing.packet_in", "timing.packet_out"].contains(&key)
 }
 
-/// Each parameter's value, that found and how far it is off; and what they show together.
+/// Adds figures of each parameter's true value, found value and error, and the claims about all of them.
 fn compare(run: &mut Run<'_>, name: &str, truth: &Profile, result: &Measured) {
     let mut all = errors(truth, &result.found, is_measured);
     all.extend(steps(truth, &result.found));
@@ -189,7 +192,7 @@ fn compare(run: &mut Run<'_>, name: &str, truth: &Profile, result: &Measured) {
     if result.how == BY_LIVE { run.live_claims.push(claim) } else { run.claims.push(claim) }
 }
 
-/// What is to be found exactly and was not.
+/// Describes parameters that must be found exactly and were not.
 fn exact(truth: &Profile, found: &Profile) -> Option<String> {
     let (Some(known), Some(found)) = (&truth.tables, &found.tables) else { return None };
     let sizes = |model: &weir_model::switch::device::SwitchModel| {
@@ -208,9 +211,10 @@ fn exact(truth: &Profile, found: &Profile) -> Option<String> {
     (!wrong.is_empty()).then(|| wrong.join(", "))
 }
 
-/// A device whose data path is one law for all packets is found as a level's: how far its delays are off.
+/// Returns the errors of the delays of a data path with one law for all packets, which the profiler finds as a
+/// level's law.
 fn data_path(truth: &Profile, found: &Profile) -> Vec<(f64, String)> {
-    // Levels have laws of their own, beside which the one for all packets is only for formulas.
+    // If there are levels, their laws apply; the law for all packets is then only used by formulas.
     let Some(SwitchTiming { data: Some(data), .. }) = truth.timing.as_ref().filter(|_| truth.tables.is_none()) else {
         return Vec::new();
     };
@@ -223,14 +227,15 @@ fn data_path(truth: &Profile, found: &Profile) -> Vec<(f64, String)> {
     [64.0, 1500.0].into_iter().filter_map(of).collect()
 }
 
-/// A curve's points: where, and the median there.
+/// Points of a curve: the position, and the median there.
 type Curve = BTreeMap<u64, f64>;
 
-/// Delays of packets of the first level, by length or by time between packets, others at their most frequent values.
+/// Returns delays of packets of the first level along one of length or time between packets; the others have their
+/// base values.
 fn delays(measurement: &Measurement, along: fn(&weir_profiler::DelayRow) -> u64) -> Curve {
     let rows = measurement.delays().iter().filter(|row| row.level == 0 && row.kind == MatchKind::L2L3.name());
     let rows: Vec<_> = rows.collect();
-    // The case that the others differ from in one thing is the first one of its kind.
+    // The first row is the base case, from which the others differ in one value.
     let Some(base) = rows.first() else { return Curve::new() };
     let others = |row: &weir_profiler::DelayRow| [u64::from(row.bytes), u64::from(row.gap_us), row.entries];
     let mut by: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
@@ -244,7 +249,7 @@ fn delays(measurement: &Measurement, along: fn(&weir_profiler::DelayRow) -> u64)
     medians(by)
 }
 
-/// How long adding one entry takes, by entries that are there.
+/// Returns the time to add one entry, by the number of entries present.
 fn adding(measurement: &Measurement) -> Curve {
     let mut by: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     let is_it = |timed: &&weir_profiler::control::Timed| {
@@ -262,7 +267,7 @@ fn medians(by: BTreeMap<u64, Vec<f64>>) -> Curve {
     by.into_iter().filter_map(|(at, values)| Some((at, Middle::of(&values).ok()?.median))).collect()
 }
 
-/// A curve's name, how it is found, and what it is along.
+/// A curve's name, the function that extracts it, and the unit of its positions.
 type Named = (&'static str, fn(&Measurement) -> Curve, &'static str);
 
 const CURVES: [Named; 3] = [
@@ -271,7 +276,7 @@ const CURVES: [Named; 3] = [
     ("time of adding by entries there", adding, "entries there"),
 ];
 
-/// How near the live curves are to those of virtual time, which nothing disturbs.
+/// Compares the live curves with those of virtual time, which nothing disturbs.
 fn curves(run: &mut Run<'_>, simulated: &Measured, live: &Measured) {
     for (name, curve, along) in CURVES {
         let (expected, got) = (curve(&simulated.measurement), curve(&live.measurement));
@@ -302,7 +307,7 @@ fn plots<'r>(run: &mut Run<'_>, truth: &Profile, results: impl Iterator<Item = &
     }
 }
 
-/// What the profile says of the lengths of a curve.
+/// Returns the profile's delays at the lengths of a curve.
 fn by_law(truth: &Profile, curve: Curve) -> Series {
     let law = truth.forwarding.first().and_then(Option::as_ref);
     let point = |bytes: &u64| {
@@ -318,7 +323,7 @@ mod tests {
     use super::*;
     use crate::Options;
 
-    /// A machine may be late, never early.
+    /// Times on a machine can be too long, never too short.
     #[test]
     fn a_live_switch_is_measured_on_interfaces_of_its_own() {
         if !weir_testing::root() {
@@ -341,15 +346,15 @@ mod tests {
         };
         let truth = Profile::parse(ONE_LEVEL, "one.toml").unwrap();
         let found = live(&mut run, &truth, few).unwrap().expect("it is measured");
-        // Refusals tell the room exactly. Into how many levels late packets divide it is judged in virtual time: a
-        // profile has them in the order of their sizes, so that its sum may be larger.
+        // Rejected entries show the total room exactly. The number of levels is judged in virtual time only: a
+        // profile lists levels in the order of their sizes, so that its sum may be larger.
         let sizes = found.measurement.sizes.as_ref().unwrap();
         assert!(sizes.is_full && sizes.sizes.iter().flatten().sum::<u64>() == 40, "{sizes:?}, {:?}", run.notes);
         let delay_s = delays(&found.measurement, |row| row.bytes.into())[&128];
         assert!(delay_s >= 400e-6, "{delay_s}");
         let adds = || found.measurement.timed.iter().filter(|one| one.command == weir_profiler::control::Command::Add);
-        // No packet that was sent before shows what a command changed. Where the machine stops the profiler between
-        // sending and looking at the clock, times are too short: so the longest are judged.
+        // No packet sent before a command took effect shows its change. If the machine stops the profiler between
+        // sending and reading the clock, times are too short, so the longest ones are judged.
         let longest = |of: fn(&weir_profiler::control::Timed) -> f64| adds().map(of).fold(0.0, f64::max);
         assert!(longest(|one| one.high_s) >= 3e-3, "{:?}", found.measurement.timed);
         assert!(longest(|one| one.barrier_s) >= 3e-3, "{:?}", found.measurement.timed);
@@ -358,7 +363,7 @@ mod tests {
     const ONE_LEVEL: &str = "name = \"one\"\ndevice = \"One\"\norigin = \"assumed\"\nsource = \"A test\"\n\
         [[level]]\nname = \"only\"\nsize = 40\nwrite = \"3ms\"\nforward = { base_l2l3 = \"400us\" }\n";
 
-    /// What is found in virtual time is what the profiler is worth; without being asked for, nothing live is done.
+    /// Virtual time shows the profiler's own precision; nothing live is done unless requested.
     #[test]
     fn the_profile_comes_back_in_virtual_time() {
         let options = Options { seed: 1, ..Options::default() };

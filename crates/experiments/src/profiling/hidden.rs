@@ -1,10 +1,11 @@
-//! Switches with two or three levels of tables whose profiles are drawn, hidden in virtual time.
+//! Draws random profiles of switches with two or three levels of tables, which are hidden from the profiler in
+//! virtual time.
 use crate::ExperimentError;
 use weir_profile::Profile;
 use weir_traffic::Stream;
 
-/// Policies that show when an entry comes for which there is no room. (By packets an entry that comes is always the least; so that such are put out first is the same as that
-/// none is.)
+/// Eviction policies that take effect when an entry is added to a full level. (Ordered by packets, a new entry always
+/// has the fewest, so evicting the entry with the fewest equals no policy.)
 const POLICIES: [&str; 8] = [
     "",
     "{ attribute = \"modified\", evicts = \"lowest\" }",
@@ -16,12 +17,12 @@ const POLICIES: [&str; 8] = [
     "{ attribute = \"priority\", evicts = \"highest\" }, { attribute = \"used\", evicts = \"highest\" }",
 ];
 
-/// The profile with a number, of all that a seed gives.
+/// Draws profile `number` of a seed.
 pub(super) fn profile(seed: u64, number: u32) -> Result<Profile, ExperimentError> {
     let mut random = Stream::new(seed, number.into(), 0);
-    // Deleting is drawn from a stream of its own, so that everything else is as in earlier records.
+    // Deletion costs are drawn from a separate stream, so that all other values equal those of earlier records.
     let mut deleting = Stream::new(seed, number.into(), 1);
-    // So is when changes take effect, of every fourth.
+    // A separate stream draws the time at which changes take effect, for every fourth profile.
     let mut effect = Stream::new(seed, number.into(), 2);
     let effect = if number % 4 == 1 { format!("effect = {}\n", us(&mut effect, 500.0, 8000.0)) } else { String::new() };
     let text = effect + &text(&mut random, &mut deleting, number);
@@ -29,7 +30,7 @@ pub(super) fn profile(seed: u64, number: u32) -> Result<Profile, ExperimentError
         .map_err(|error| ExperimentError::Case(format!("{error}\n{text}")))
 }
 
-/// Microseconds in a range.
+/// Draws a time between two numbers of microseconds.
 fn us(random: &mut Stream, from: f64, to: f64) -> String {
     format!("\"{:.3}us\"", between(random, from, to))
 }
@@ -61,7 +62,7 @@ fn text(random: &mut Stream, deleting: &mut Stream, number: u32) -> String {
         }
         text += &costs(random, level == 0, batching.is_empty());
         if number % 3 < 2 {
-            // Others take an entry out in the time of writing one.
+            // Profiles without this key delete an entry in the time of writing one.
             text += &format!("delete = {}\n", us(deleting, 100.0, 1500.0));
         }
         text += &forward(random, base, level == 0);
@@ -71,7 +72,7 @@ fn text(random: &mut Stream, deleting: &mut Stream, number: u32) -> String {
     text
 }
 
-/// Delays by what entries match; in the first level they rise in a step with the time between packets.
+/// Draws delays by matched fields; in the first level they rise in a step with the time between packets.
 fn forward(random: &mut Stream, base: f64, is_first: bool) -> String {
     let (l2, l3) = (base * between(random, 0.7, 0.9), base * between(random, 0.8, 1.0));
     let (byte, entry) = (between(random, 1.0, 10.0), base * between(random, 0.1, 0.5));
@@ -88,7 +89,7 @@ fn forward(random: &mut Stream, base: f64, is_first: bool) -> String {
 }
 
 fn overhead(random: &mut Stream, from: f64, to: f64, is_alone: bool) -> String {
-    // Batches make a command up to a tenth cheaper for each that it is with.
+    // Each further command in a batch makes every command up to a tenth cheaper.
     let step = if is_alone { 0.0 } else { between(random, 0.0, 0.1) };
     format!("{{ per_entry = {}, speedup = [{:.4}, {step:.4}, 0.0] }}", us(random, from, to), 1.0 - step)
 }
@@ -99,7 +100,7 @@ fn costs(random: &mut Stream, is_first: bool, is_alone: bool) -> String {
         format!("{name} = {{ single = {single}, several = {several} }}\n")
     };
     if !is_first {
-        // Tables in software: adding does not depend on what is there.
+        // Tables in software: the cost of adding does not depend on the entries present.
         let modify = both("modify", 2.0, 6.0);
         return modify + &format!("write = {}\n", us(random, 100.0, 400.0));
     }

@@ -1,4 +1,5 @@
-//! Whether the profiler finds what switches hide: drawn profiles in virtual time, where nothing but the measuring itself is tested.
+//! Experiments on the profiler: whether it finds randomly drawn profiles in virtual time, where only the measuring
+//! itself can cause errors.
 pub(crate) mod fidelity;
 mod hidden;
 pub(crate) mod validation;
@@ -10,7 +11,7 @@ use weir_model::fit::order::Middle;
 use weir_profile::{Profile, Value as Parameter};
 use weir_profiler::{About, Grid, Measurement, Options, Parts, Priorities, Progress, Settings, Store, VirtualSwitch};
 
-/// How far a rate may be from the hidden one.
+/// Largest accepted relative error of a rate.
 const NEAR: f64 = 0.05;
 const RATE: &str = "largest error of a rate";
 const MEDIAN: &str = "median error of rates";
@@ -35,7 +36,8 @@ fn grid(runs: u32) -> Grid {
     }
 }
 
-/// Measures a hidden profile; what was found, and the profile of it.
+/// Measures a switch with a hidden profile. Returns the measurement and the profile that was found, or `None` if
+/// stopped.
 fn measured(
     run: &Run<'_>,
     truth: &Profile,
@@ -45,7 +47,7 @@ fn measured(
 ) -> Result<Option<(Measurement, Profile)>, ExperimentError> {
     let failed = |error: weir_profiler::ProfilerError| ExperimentError::Case(format!("{}: {error}", truth.name));
     let mut switch = VirtualSwitch::new(truth, 3, run.options.seed ^ u64::from(number)).map_err(failed)?;
-    // There is no machine that could not look so finely.
+    // Virtual time has no limit of the machine's time resolution.
     let settings = Settings {
         finest: Duration::from_micros(2),
         grace: Duration::from_millis(2),
@@ -56,7 +58,7 @@ fn measured(
     measure_device(run, &mut switch, settings, grid, parts, &truth.name)
 }
 
-/// Measures a device whose profile is called so; none if it was stopped.
+/// Measures a device; `name` names it in errors. Returns `None` if stopped.
 fn measure_device(
     run: &Run<'_>,
     device: &mut dyn weir_profiler::Device,
@@ -84,7 +86,7 @@ fn case(number: u32, truth: &Profile) -> String {
     format!("hidden {}: {} levels", number + 1, truth.levels.len())
 }
 
-/// Sizes, policies and batches.
+/// Experiment on sizes, policies and batches.
 pub(crate) fn tables(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     run.simulated = true;
     let (mut sizes, mut policies, mut batches, mut timeouts) = (0, 0, 0, Vec::new());
@@ -127,7 +129,7 @@ pub(crate) fn tables(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// What commands cost.
+/// Experiment on the cost of commands.
 pub(crate) fn control(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     run.simulated = true;
     let mut worst: Vec<(f64, String)> = Vec::new();
@@ -160,7 +162,7 @@ pub(crate) fn control(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// How packets take their way.
+/// Experiment on the delays of packets.
 pub(crate) fn data(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     run.simulated = true;
     let mut worst: (f64, String) = (0.0, "none".to_owned());
@@ -190,7 +192,8 @@ pub(crate) fn data(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// How far what taking an entry out of each level takes is from the hidden time, whether files have a key for it or it is as long as writing one.
+/// Returns the relative error of each level's deletion time, which is a key of the profile or else the time of
+/// writing.
 fn deletes(truth: &Profile, found: &Profile) -> Vec<(f64, String)> {
     let of = |profile: &Profile| {
         let levels = profile.tables.as_ref().map(|tables| tables.levels.clone()).unwrap_or_default();
@@ -203,7 +206,7 @@ fn deletes(truth: &Profile, found: &Profile) -> Vec<(f64, String)> {
     of(truth).into_iter().enumerate().map(error).collect()
 }
 
-/// How far times between packets from which delays differ are from the hidden ones.
+/// Returns the relative errors of the times between packets at which delays change.
 fn steps(truth: &Profile, found: &Profile) -> Vec<(f64, String)> {
     let levels = |profile: &Profile| {
         let of = |law: &Option<weir_profile::LevelForwarding>| {
@@ -223,14 +226,13 @@ fn steps(truth: &Profile, found: &Profile) -> Vec<(f64, String)> {
     errors
 }
 
-/// Whether a parameter is a rate of commands.
+/// Returns true if a parameter is a rate of commands.
 fn is_command(key: &str) -> bool {
     let ends = ["per_entry", ".shift", ".search", ".write", "barrier.lag", "batching.timeout"];
     key == "effect" || ends.iter().any(|end| key.ends_with(end)) && !key.contains(".forward.")
 }
 
-/// How far each rate of the hidden profile is from the one that was found, as a share. What searching takes is summed up over levels: every command searches all, and
-/// only the sum shows.
+/// Returns the relative error of each rate of the hidden profile.
 fn errors(truth: &Profile, found: &Profile, is_rate: fn(&str) -> bool) -> Vec<(f64, String)> {
     let found = found.parameters();
     let number = |key: &str| found.iter().find(|one| one.key == key).and_then(|one| one.value.number());

@@ -1,6 +1,8 @@
-//! What sharing a switch costs: a crosspoint-queued switch cut into virtual ones, in virtual time (Anhalt 2011, chapter 4).
+//! Experiments on the cost of sharing a switch: a crosspoint-queued switch divided into virtual switches, in virtual
+//! time (Anhalt 2011, chapter 4).
 //!
-//! The thesis does not print the parameters of its traffic. Ours, the same in all three experiments, are in [`BURSTS`] and [`SHORT`].
+//! The thesis does not print the parameters of its traffic. Those assumed here, equal in all three experiments, are
+//! [`BURSTS`] and [`SHORT`].
 mod port;
 pub(crate) mod priority;
 pub(crate) mod routers;
@@ -25,13 +27,13 @@ fn sizes() -> Size {
     Size::Bimodal(Bimodal { short: SHORT, ..Bimodal::default() })
 }
 
-/// Packets a second that offer this share of a line.
+/// Returns the packets per second that offer the given share of a line.
 fn packets_per_second(load: f64) -> f64 {
     let mean_bytes = SHORT * 82.0 + (1.0 - SHORT) * 1425.0;
     load * LINE.0 as f64 / (8.0 * mean_bytes)
 }
 
-/// Simulates a case as often as is asked for; none if it was stopped.
+/// Simulates a case in the configured number of replications. Returns `None` if stopped.
 fn simulate(run: &mut Run<'_>, case: &str, model: &Model) -> Result<Option<Vec<RunResult>>, ExperimentError> {
     run.tell(case);
     run.simulated = true;
@@ -49,12 +51,12 @@ fn simulate(run: &mut Run<'_>, case: &str, model: &Model) -> Result<Option<Vec<R
     Ok((!done.stopped).then_some(done.results))
 }
 
-/// A figure's value by replication.
+/// Returns the mean of a value over the replications.
 fn over(results: &[RunResult], value: impl Fn(&RunResult) -> f64) -> Value {
     Value::mean_of(&results.iter().map(value).collect::<Vec<_>>())
 }
 
-/// Share of a group's bytes that were not lost, in percent.
+/// Returns the share of the groups' bytes that were not lost, in percent.
 fn throughput(result: &RunResult, groups: &[usize]) -> f64 {
     let sum =
         |value: fn(&weir_sim::Tally) -> u64| groups.iter().map(|group| value(&result.groups[*group])).sum::<u64>();
@@ -62,14 +64,14 @@ fn throughput(result: &RunResult, groups: &[usize]) -> f64 {
     100.0 * accepted as f64 / arrived.max(1) as f64
 }
 
-/// Mean delay of groups' packets that were not lost, in milliseconds.
+/// Returns the mean delay of the groups' packets that were not lost, in milliseconds.
 fn delay_ms(result: &RunResult, groups: &[usize]) -> f64 {
     let mut delays = weir_sim::stats::Delays::default();
     groups.iter().for_each(|group| delays.merge(&result.groups[*group].delays));
     delays.mean_s().unwrap_or(0.0) * 1e3
 }
 
-/// A chart's line from figures: of each case, where it is along, and what was measured.
+/// Returns a chart's line through a figure of several cases, each with its position.
 fn series(
     run: &Run<'_>,
     name: impl Into<String>,

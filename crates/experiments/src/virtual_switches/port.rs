@@ -1,4 +1,4 @@
-//! One output of a switch with 32 ports, and the virtual switches that share it.
+//! Model of one output of a switch with 32 ports, and of the virtual switches that share it.
 use super::{BURSTS, LINE, packets_per_second, sizes};
 use std::time::Duration;
 use weir_fabric::{
@@ -8,10 +8,10 @@ use weir_sim::{FabricModel, Group, Hop, LineModel, Model, Path, Source, Split};
 use weir_traffic::Offered;
 use weir_units::{Bps, Instant};
 
-/// As published.
+/// Number of ports, as published.
 const PORTS: u16 = 32;
 
-/// How an output is shared.
+/// An output and how it is shared.
 pub(super) struct Shared {
     pub(super) discipline: InterDiscipline,
     pub(super) sharing: Sharing,
@@ -22,16 +22,17 @@ pub(super) struct Shared {
 
 /// A virtual switch.
 pub(super) struct Share {
-    /// Its part of the output's rate and of what is offered.
+    /// Share of the output's rate and of the offered load.
     pub(super) part: f64,
-    /// Its buffer at each crosspoint, in bytes.
+    /// Buffer at each crosspoint, in bytes.
     pub(super) buffer: u64,
     pub(super) quantum: u32,
     pub(super) priority: u8,
 }
 
 impl Shared {
-    /// The output, offered exactly what it can send: 1/32 by each input. A group for each virtual switch.
+    /// Returns the model of the output. The offered load equals its rate, 1/32 from each input. Each virtual switch
+    /// is a group.
     pub(super) fn model(&self) -> Model {
         let output = OutputConfig { discipline: self.discipline, ..OutputConfig::new(LINE, self.crosspoint) };
         let config = FabricConfig {
@@ -50,7 +51,7 @@ impl Shared {
         }
     }
 
-    /// What comes by an input: a source for each virtual switch.
+    /// Returns the sources of an input, one for each virtual switch.
     fn sources(&self, input: u16) -> impl Iterator<Item = Source> {
         self.switches.iter().enumerate().map(move |(switch, share)| Source {
             line: input.into(),

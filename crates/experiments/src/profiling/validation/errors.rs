@@ -1,32 +1,32 @@
-//! How far what is foretold is from what is measured.
+//! Computes the errors of predictions by a profile against measurements on the switch.
 use crate::report::Claim;
 use crate::{Run, Value};
 use weir_plot::{Axis, Chart, Point, Series};
 
-/// The error rate of a run: of the mean of what its commands or packets took, in percent.
+/// Error rate of a run: the error of the mean time of its commands or packets, in percent.
 pub(super) const RATE: &str = "error rate";
-/// The median over single commands or packets, in percent.
+/// Median error of single commands or packets, in percent.
 const EACH: &str = "error of single ones, median";
-/// The largest error rate that any switch has in the mean of its runs.
+/// Largest error rate of any switch, as the mean of its runs.
 const LARGEST: &str = "largest error rate of a switch";
-/// Those that only one of the two, switch and model, carried out or let through.
+/// Commands or packets that only one of switch and model executed or forwarded.
 const APART: &str = "only seen on one side";
 
-/// A run on the switch, and the same run as its profile foretells it.
+/// Errors of a run: the switch's measurement against its profile's prediction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Errors {
     /// Error of the mean, as a share.
     pub(super) rate: f64,
-    /// Median error of single ones, as a share.
+    /// Median error of single commands or packets, as a share.
     pub(super) each: f64,
-    /// How many were seen on one side alone.
+    /// Number that were seen on one side only.
     pub(super) apart: usize,
-    /// How many there were.
+    /// Number of commands or packets.
     pub(super) all: usize,
 }
 
 impl Errors {
-    /// Of seconds by command or packet; none if no two can be compared.
+    /// Computes the errors from seconds by command or packet. Returns `None` if no two can be compared.
     pub(super) fn of(measured: &[Option<f64>], foretold: &[Option<f64>]) -> Option<Errors> {
         let both: Vec<(f64, f64)> =
             measured.iter().zip(foretold).filter_map(|(one, other)| (*one).zip(*other)).collect();
@@ -55,7 +55,7 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// Mean error rate, in percent.
+    /// Returns the mean error rate, in percent.
     fn rate(&self) -> f64 {
         percent(&[self], |errors| errors.rate).value
     }
@@ -66,7 +66,7 @@ fn percent(cells: &[&Cell], of: fn(&Errors) -> f64) -> Value {
     Value::mean_of(&all)
 }
 
-/// What is compared: its name in the plural, and the error rate that ours must be below, in percent.
+/// Kind of comparison: the name of its items in the plural, and the upper bound of the error rate, in percent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct What {
     pub(super) things: &'static str,
@@ -74,7 +74,7 @@ pub(super) struct What {
 }
 
 impl What {
-    /// Figures by number of commands or packets and by switch, the claim, and a chart.
+    /// Adds figures by number of commands or packets and by switch, the claim, and a chart.
     pub(super) fn report(self, run: &mut Run<'_>, cells: &[Cell]) {
         let cells: Vec<&Cell> = cells.iter().filter(|cell| !cell.errors.is_empty()).collect();
         let claim = format!(

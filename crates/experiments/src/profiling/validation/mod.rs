@@ -1,5 +1,6 @@
-//! Whether what the profiler finds foretells what a switch does (Cheng 2015, sections 4.5 and 5.4): commands and packets that are drawn, measured on the switch, and
-//! measured the same way on a switch in virtual time that has the profile.
+//! Experiments `model-validation-control` and `model-validation-data`: whether a profile found by the profiler
+//! predicts a switch (Cheng 2015, sections 4.5 and 5.4). Random commands and packets are measured on the switch, and
+//! in the same way on a switch in virtual time with the profile.
 mod errors;
 mod subject;
 mod trace;
@@ -12,12 +13,12 @@ use weir_profiler::validation::{Became, CommandSeries, Commands, PacketSeries, c
 use weir_profiler::{ProfilerError, Rig};
 use weir_traffic::Stream;
 
-/// Commands a second, as published.
+/// Commands per second, as published.
 const PER_SECOND: f64 = 100.0;
-/// Streams of random numbers, apart from those that profiles are drawn with.
+/// Stream number of the random numbers, different from those for drawing profiles.
 const STREAM: u64 = 0x76;
 
-/// How many runs of how many commands or packets.
+/// Numbers of commands or packets in a run, and the number of runs of each.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     counts: &'static [u32],
@@ -25,14 +26,15 @@ struct Plan {
 }
 
 const SMALL: Plan = Plan { counts: &[100, 300], runs: 4 };
-/// As published.
+/// Plans as published.
 const COMMANDS: Plan = Plan { counts: &[100, 200, 500, 1000, 1500, 2000], runs: 16 };
 const PACKETS: Plan = Plan { counts: &[100, 200, 500, 800, 1000, 2000], runs: 16 };
 
-/// What became of the same series on the switch and as its profile foretells: seconds, none for what was not seen.
+/// Times of one series on the switch and as predicted by its profile, in seconds; `None` for items that were not
+/// seen.
 type Both = [Vec<Option<f64>>; 2];
 
-/// Random commands.
+/// Measures random commands.
 pub(crate) fn control(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     let plan = if run.options.full { COMMANDS } else { SMALL };
     let cells = all(run, Plane::Control, plan, &mut |run, subject, count, random| {
@@ -51,7 +53,7 @@ pub(crate) fn control(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// Random packets of a real trace.
+/// Measures random packets of a real trace.
 pub(crate) fn data(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     let plan = if run.options.full { PACKETS } else { SMALL };
     let trace = Trace::open(run.options.trace.as_deref())?;
@@ -72,7 +74,7 @@ pub(crate) fn data(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// Draws a series of so many, and gives it to a switch and to its model.
+/// Function that draws a series of the given length, and runs it on a switch and on its model.
 type Once<'o> = dyn FnMut(&mut Run<'_>, &mut Subject, u32, &mut Stream) -> Result<Both, ProfilerError> + 'o;
 
 /// Runs a plan on every switch.

@@ -1,4 +1,4 @@
-//! Switches whose profile is found, so that it can foretell what they do.
+//! Switches under test, with the profile that was found for them and predicts their behaviour.
 use super::super::{case, grid, hidden, measured};
 use crate::{ExperimentError, LiveSwitch, Run};
 use std::path::Path;
@@ -11,33 +11,33 @@ use weir_profiler::{
     About, Device, Grid, Live, Options, Parts, ProfilerError, Progress, Rig, RigSource, Settings, Store, VirtualSwitch,
 };
 
-/// Entries for which a switch is asked without knowing an end of its room, beside those of levels that have one.
+/// Entries used beyond the levels with a known size, if not all levels have one.
 const MORE: u64 = 400;
-/// How much of the room is used, in tenths: none is to be refused.
+/// Used share of the room, in tenths, so that no entry is rejected.
 const TENTHS: u64 = 9;
-/// Entries of a series at most.
+/// Maximum number of entries in a series.
 const MOST: u64 = 2000;
-/// Length and time apart of the packets that say how often others can be sent, in bytes and seconds.
+/// Length in bytes and interval in seconds of the packets whose delay determines how often others can be sent.
 const ASKED: weir_model::switch::forward::At =
     weir_model::switch::forward::At { gap_s: 5e-3, entries: 1.0, bytes: 64.0 };
 
-/// A switch, and what was found of it.
+/// A switch, and what was found about it.
 pub(super) struct Subject {
-    /// As figures call it.
+    /// Name in figures.
     pub(super) name: String,
     pub(super) device: Box<dyn Device>,
-    /// The profile that foretells what it does.
+    /// Profile that predicts the switch.
     pub(super) found: Profile,
     pub(super) known: Known,
-    /// What this machine takes by itself, which is no part of the switch.
+    /// Delay of the measuring setup itself, which is not part of the switch.
     pub(super) rig: Rig,
-    /// How both are measured.
+    /// Settings for measuring both switch and model.
     pub(super) settings: Settings,
-    /// Times between packets at most; none for those in virtual time, which pass at once.
+    /// Longest time between packets; `None` in virtual time, where waiting is free.
     pub(super) longest_gap: Option<Duration>,
 }
 
-/// Which parts of a switch a profile is to say.
+/// Part of a switch that the profile must cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plane {
     Control,
@@ -67,7 +67,7 @@ fn failed(what: &str) -> impl Fn(ProfilerError) -> ExperimentError + '_ {
 }
 
 impl Subject {
-    /// The hidden switch of a number, and what the profiler finds of it; none if it was stopped.
+    /// Returns hidden switch `number` and the profile that the profiler finds for it, or `None` if stopped.
     pub(super) fn hidden(run: &mut Run<'_>, number: u32, plane: Plane) -> Result<Option<Subject>, ExperimentError> {
         let truth = hidden::profile(run.options.seed, number)?;
         let name = case(number, &truth);
@@ -95,7 +95,7 @@ impl Subject {
         }))
     }
 
-    /// A switch that is really there; none if it was stopped.
+    /// Returns an external switch and its profile, or `None` if stopped.
     pub(super) fn live(
         run: &mut Run<'_>,
         switch: &LiveSwitch,
@@ -129,12 +129,12 @@ impl Subject {
         Ok(Some(Subject { name, device: Box::new(device), found, known, rig, settings, longest_gap }))
     }
 
-    /// A switch in virtual time that does what the profile says.
+    /// Returns a switch in virtual time that behaves like the profile.
     pub(super) fn model(&self) -> Result<VirtualSwitch, ProfilerError> {
         VirtualSwitch::new(&self.found, 3, self.settings.seed)
     }
 
-    /// Entries of a series at most.
+    /// Returns the maximum number of entries in a series.
     pub(super) fn room(&self) -> u32 {
         room(self.known.tables.as_ref())
     }
@@ -152,7 +152,7 @@ fn room(tables: Option<&SwitchModel>) -> u32 {
     u32::try_from(room.clamp(4, MOST)).unwrap_or(4)
 }
 
-/// What packets take in each level by a profile, in seconds.
+/// Returns the delay of packets in each level by a profile, in seconds.
 fn delays_s(profile: &Profile) -> Vec<f64> {
     let of = |level: &Option<weir_profile::LevelForwarding>| {
         let law = level.as_ref().and_then(|law| law.forward(MatchKind::L2L3, ASKED).ok());
@@ -161,7 +161,7 @@ fn delays_s(profile: &Profile) -> Vec<f64> {
     profile.forwarding.iter().map(of).collect()
 }
 
-/// Profiles a live switch in minutes.
+/// Profiles a live switch within minutes.
 fn profiled(
     run: &mut Run<'_>,
     device: &mut Live,

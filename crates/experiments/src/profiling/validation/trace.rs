@@ -1,4 +1,4 @@
-//! Packets of a real trace: lengths, times and destinations.
+//! Reads packets of a real trace: lengths, times and destinations.
 use crate::ExperimentError;
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,12 +8,12 @@ use weir_port::pcap::Reader;
 use weir_profiler::validation::Packet;
 use weir_traffic::Stream;
 
-/// The one that is part of the command.
+/// Trace that is built into the command.
 const BUILT_IN: &str = include_str!("../../../../../experiments/model-validation-data/trace.csv");
-/// Packets of a trace at most.
+/// Maximum number of packets in a trace.
 const MOST: usize = 5_000_000;
 
-/// A packet when it came.
+/// A packet with its arrival time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
     at_ns: u64,
@@ -26,7 +26,7 @@ struct Seen {
 pub(super) struct Trace(Vec<Seen>);
 
 impl Trace {
-    /// That of a capture, or the one that is part of the command.
+    /// Reads a capture, or the built-in trace.
     pub(super) fn open(file: Option<&Path>) -> Result<Trace, ExperimentError> {
         match file {
             Some(file) => Trace::capture(file),
@@ -34,11 +34,11 @@ impl Trace {
         }
     }
 
-    /// Lines of `SECONDS,BYTES,DESTINATION`.
+    /// Parses lines of `SECONDS,BYTES,DESTINATION`.
     fn parse(text: &str) -> Result<Trace, ExperimentError> {
         let wrong = |line: &str| ExperimentError::Case(format!("trace: found `{line}`, expected SECONDS,BYTES,NUMBER"));
         let mut packets = Vec::new();
-        // Comments, then the head.
+        // Skips the comments and the header.
         for line in text.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit())) {
             let mut words = line.split(',');
             let mut word = || words.next().ok_or_else(|| wrong(line));
@@ -71,7 +71,7 @@ impl Trace {
         if packets.is_empty() {
             return Err(wrong("found no packets, expected some on Ethernet".to_owned()));
         }
-        // Captures of several processors have packets in nearly the order of time.
+        // Captures of several processors have packets only nearly in order of time.
         packets.sort_by_key(|packet| packet.at_ns);
         Ok(Trace(packets))
     }
@@ -80,14 +80,14 @@ impl Trace {
         self.0.len()
     }
 
-    /// So many packets in a row from a place that is drawn, from the beginning again behind the end; none of them later than `longest` after the one before, and the first as
-    /// soon as can be.
+    /// Returns `count` consecutive packets from a random position, continuing at the beginning after the end. The
+    /// time between packets is limited to `longest`; the first one has no gap.
     pub(super) fn draw(&self, count: u32, longest: Option<Duration>, random: &mut Stream) -> Vec<Packet> {
         let all = self.0.len();
         let from = usize::try_from(random.below(all as u64)).unwrap_or(0);
         let packet = |at: usize| {
             let (seen, before) = (&self.0[(from + at) % all], (from + at + all - 1) % all);
-            // Where the trace begins again there is no time before.
+            // No time is known between the trace's last and first packet.
             let ns = if at == 0 { 0 } else { seen.at_ns.saturating_sub(self.0[before].at_ns) };
             let gap = Duration::from_nanos(ns).min(longest.unwrap_or(Duration::MAX));
             Packet { gap, bytes: seen.bytes, destination: seen.destination }
@@ -96,7 +96,7 @@ impl Trace {
     }
 }
 
-/// Where a frame goes: its IP destination, or else its Ethernet one.
+/// Returns the destination of a frame: its IP destination, or else its Ethernet destination.
 fn destination(frame: &[u8]) -> u128 {
     let Ok(parsed) = parse::parse(frame, PortNo(1)) else { return 0 };
     let of = |field| Some(parsed.key.get(field)).filter(|value| *value != 0);
