@@ -1,4 +1,5 @@
-//! Figures 4.8 and 4.9: a small switch beside a large one, by deficit round robin or strict priority.
+//! Experiment `vx-priority`, figures 4.8 and 4.9: a small and a large virtual switch, with deficit round robin or
+//! strict priority.
 use super::port::{Share, Shared};
 use super::{delay_ms, over, series, simulate, throughput};
 use crate::report::Claim;
@@ -6,11 +7,11 @@ use crate::{ExperimentError, Run};
 use weir_fabric::{InterDiscipline, Sharing};
 use weir_plot::{Axis, Chart};
 
-/// Both buffers together.
+/// Sum of both buffers in bytes.
 const CROSSPOINT: u64 = 15_000;
-/// Buffers of the first switch.
+/// Buffers of the first switch in bytes.
 const BUFFERS: [u64; 9] = [1_500, 3_000, 4_500, 6_000, 7_500, 9_000, 10_500, 12_000, 13_500];
-/// Each switch's part of the output.
+/// Each switch's share of the output.
 const PARTS: [f64; 2] = [0.1, 0.9];
 const THROUGHPUTS: [&str; 2] = ["throughput of VS1", "throughput of VS2"];
 const DELAYS: [&str; 2] = ["mean delay of VS1", "mean delay of VS2"];
@@ -20,7 +21,7 @@ type Way = (&'static str, InterDiscipline, Sharing);
 const DRR: &str = "DRR";
 const STRICT: &str = "strict priority";
 const FLEXIBLE: &str = "strict priority, flexible buffers";
-/// The last one is not in the original.
+/// Ways of sharing; the last one is not in the thesis.
 const WAYS: [Way; 3] = [
     (DRR, InterDiscipline::Drr, Sharing::Strict),
     (STRICT, InterDiscipline::StrictPriority, Sharing::Strict),
@@ -31,7 +32,7 @@ fn case(way: &str, buffer: u64) -> String {
     format!("{way}, {} kB of 15 for VS1", buffer as f64 / 1000.0)
 }
 
-/// See the module's page.
+/// Simulates all ways and buffers.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     'all: for way in WAYS {
         for buffer in BUFFERS {
@@ -54,7 +55,8 @@ fn shared((_, discipline, sharing): Way, buffer: u64) -> Shared {
     Shared { discipline, sharing, crosspoint: CROSSPOINT, switches: vec![first, second] }
 }
 
-/// A figure of each buffer from one on; none if it was stopped before.
+/// Returns a figure for all buffers of at least `from` bytes, or `None` if one is missing because the run was
+/// stopped.
 fn values(run: &Run<'_>, way: &str, metric: &str, from: u64) -> Option<Vec<f64>> {
     BUFFERS.into_iter().filter(|buffer| *buffer >= from).map(|buffer| run.value(&case(way, buffer), metric)).collect()
 }

@@ -1,6 +1,7 @@
-//! Tables 3.2 to 3.4: what forwarding through 1 to 8 virtual routers costs, by the thesis' three measures. Its routers are virtual machines, ours virtual
-//! switches of a live switch between the ends of a tester: the first end stands for as many senders as there are routers, each of which
-//! would fill the line.
+//! Experiment `vm-router-efficiency`, tables 3.2 to 3.4: the cost of forwarding through 1 to 8 virtual routers, by
+//! the thesis's three measures. Its routers are virtual machines, here they are virtual switches of a live switch
+//! between the ends of a tester. The first end stands for as many senders as there are routers, each of which fills
+//! the line.
 use crate::report::Claim;
 use crate::tester::{Bulk, Load, Rate, Template, Vary, Window, mean_us, tester};
 use crate::{ExperimentError, Run, Value};
@@ -18,17 +19,17 @@ use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
 use weir_units::{Clock, SystemClock};
 
 const ROUTERS: [u32; 4] = [1, 2, 4, 8];
-/// Frames without frame check sequence, by the packets they stand for.
+/// Sizes of frames in bytes without frame check sequence, by the packets that they represent.
 const FRAMES: [(&str, usize); 2] = [("1500 B", 1514), ("64 B", 64)];
-/// Bytes of a frame on the wire that it does not have here: check sequence, preamble, gap.
+/// Additional bytes of a frame on the wire: check sequence, preamble, gap.
 const AROUND: f64 = 24.0;
-/// Part of the line that is promised: the rest is room for rounding.
+/// Promised share of the line; the rest is a margin for rounding.
 const PROMISED: f64 = 0.99;
-/// Each router's buffer: more than the line makes up for when the engine was away.
+/// Buffer of each router in bytes: more than the line sends while the engine is stopped.
 const BUFFER: u64 = 512_000;
 /// Time between opening the ports and the first frame.
 const LEAD: Duration = Duration::from_millis(200);
-/// Time that load is offered before it counts.
+/// Time for which load is offered before it counts.
 const WARM_UP: Duration = Duration::from_millis(300);
 const RATE: &str = "packets a second of each";
 const LOSS: &str = "loss of each";
@@ -45,12 +46,12 @@ fn case(routers: u32, packets: &str) -> String {
     }
 }
 
-/// Frames a second that fill a line of 1 Gbit/s.
+/// Returns the frames per second that fill a line of 1 Gbit/s.
 fn line_frames(bytes: usize) -> f64 {
     1e9 / 8.0 / (bytes as f64 + AROUND)
 }
 
-/// See the module's page.
+/// Measures rates and round trips for all numbers of routers.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     for (packets, bytes) in FRAMES {
         for routers in [0].into_iter().chain(ROUTERS) {
@@ -69,14 +70,14 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// What came through each router.
+/// Results of a run.
 struct Seen {
     packets: Vec<u64>,
-    /// Mean round trip of pings through the last one.
+    /// Mean round trip of pings through the last router.
     round_trip: Option<Value>,
 }
 
-/// Runs a switch with so many virtual ones, or none, under a load; nothing if it was stopped.
+/// Runs a switch with `routers` virtual switches, or none, under a load. Returns `None` if stopped.
 fn through(run: &Run<'_>, routers: u32, bytes: usize, load: &Load) -> Result<Option<Seen>, ExperimentError> {
     let clock = SystemClock::start();
     let begin = clock.now() + LEAD;
@@ -104,7 +105,7 @@ fn through(run: &Run<'_>, routers: u32, bytes: usize, load: &Load) -> Result<Opt
     Ok(Some(Seen { packets, round_trip }))
 }
 
-/// Packets that left by the second port so far, of each router, or of the switch.
+/// Returns the packets sent by the second port so far, of each router, or of the switch without routers.
 fn sent(switch: &SwitchHandle, routers: u32) -> Result<Vec<u64>, ExperimentError> {
     let snapshot = switch.snapshot()?;
     let own = snapshot.ports.iter().find(|port| port.number == PortNo(2)).map_or(0, |port| port.counters.tx_packets);
@@ -112,7 +113,7 @@ fn sent(switch: &SwitchHandle, routers: u32) -> Result<Vec<u64>, ExperimentError
     Ok(if routers == 0 { vec![own] } else { snapshot.virtual_switches.iter().map(of).collect() })
 }
 
-/// Equal shares of the line, each for an MPLS label.
+/// Returns the definition of virtual switches with equal shares of the line, each selected by an MPLS label.
 fn cuts(routers: u32, bytes: usize) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the line's rate")]
     let rate = (line_frames(bytes) * bytes as f64 * 8.0) as u64;
@@ -155,7 +156,7 @@ fn rates(run: &mut Run<'_>, routers: u32, packets: &str, bytes: usize) -> Result
     Ok(true)
 }
 
-/// Frames at a rate for as many routers, in random order.
+/// Returns a stream for all routers, with labels in random order.
 fn stream(routers: u32, bytes: usize, rate: f64) -> Bulk {
     Bulk { rate: Rate::PerSecond(rate), template: Template::new(&labelled(0).frame(), bytes, Vary::MplsLabel(routers)) }
 }
@@ -168,7 +169,7 @@ fn labelled(label: u32) -> Craft {
         .payload(&[0; 64])
 }
 
-/// Pings through the last router, alone and while the others are offered what their senders have.
+/// Measures pings through the last router, alone and while the senders of the others fill their lines.
 fn round_trips(run: &mut Run<'_>, routers: u32) -> Result<bool, ExperimentError> {
     let (packets, bytes) = FRAMES[0];
     let case = case(routers, packets);
@@ -189,7 +190,7 @@ fn round_trips(run: &mut Run<'_>, routers: u32) -> Result<bool, ExperimentError>
     Ok(true)
 }
 
-/// Jain, Chiu and Hawe's index of fairness (1984): 1 when all have the same.
+/// Computes the fairness index of Jain, Chiu and Hawe (1984): 1 if all values are equal.
 fn jain(values: &[f64]) -> f64 {
     let (sum, squares) = values.iter().fold((0.0, 0.0), |sums, value| (sums.0 + value, sums.1 + value * value));
     if squares == 0.0 { 0.0 } else { sum * sum / (values.len() as f64 * squares) }

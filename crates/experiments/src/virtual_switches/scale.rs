@@ -1,4 +1,5 @@
-//! Figures 4.6 and 4.7: how many virtual switches a switch can host with buffers of which size.
+//! Experiment `vx-scale`, figures 4.6 and 4.7: the number of virtual switches that a switch can host, by the size of
+//! buffers.
 use super::port::{Share, Shared};
 use super::{delay_ms, over, series, simulate, throughput};
 use crate::report::Claim;
@@ -7,9 +8,9 @@ use weir_fabric::{InterDiscipline, Sharing};
 use weir_plot::{Axis, Chart};
 
 const SWITCHES: [u64; 6] = [1, 2, 4, 8, 16, 32];
-/// Buffers of the physical crosspoints.
+/// Buffers of the physical crosspoints in bytes.
 const CROSSPOINTS: [u64; 7] = [3_000, 6_000, 12_000, 24_000, 48_000, 96_000, 192_000];
-/// The longest packet: no virtual buffer is smaller.
+/// Size of the longest packet in bytes, a lower bound for virtual buffers.
 const LEAST_BUFFER: u64 = 1_500;
 const THROUGHPUT: &str = "throughput";
 const DELAY: &str = "mean delay";
@@ -19,13 +20,13 @@ fn case(switches: u64, crosspoint: u64) -> String {
     format!("{switches} switch{s}, {} kB", crosspoint / 1000)
 }
 
-/// Cases whose virtual buffers hold a packet.
+/// Returns the cases whose virtual buffers hold at least one packet.
 fn cases() -> impl Iterator<Item = (u64, u64)> {
     let all = SWITCHES.into_iter().flat_map(|switches| CROSSPOINTS.map(|crosspoint| (switches, crosspoint)));
     all.filter(|(switches, crosspoint)| crosspoint / switches >= LEAST_BUFFER)
 }
 
-/// See the module's page.
+/// Simulates all cases.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     for (switches, crosspoint) in cases() {
         let case = case(switches, crosspoint);
@@ -70,7 +71,7 @@ fn claims(run: &mut Run<'_>) {
     }
 }
 
-/// The smallest throughput of those with certain crosspoints, and its case.
+/// Returns the smallest throughput of the cases with the wanted crosspoints, and its case.
 fn least(run: &Run<'_>, wanted: fn(u64) -> bool) -> Option<(f64, String)> {
     let values = cases().filter(|(_, crosspoint)| wanted(*crosspoint)).map(|(switches, crosspoint)| {
         let case = case(switches, crosspoint);

@@ -1,4 +1,4 @@
-//! Figures 4.13 and 4.14: a virtual link split over two paths and put together again in order.
+//! Experiment `vx-split-path`, figures 4.13 and 4.14: a virtual link split over two paths and merged again in order.
 use super::{BURSTS, LINE, over, packets_per_second, series, simulate, sizes};
 use crate::report::Claim;
 use crate::{ExperimentError, Run, Value};
@@ -12,25 +12,25 @@ use weir_sim::{FabricModel, Group, Hop, LineModel, Model, Path, RunResult, Sourc
 use weir_traffic::Offered;
 use weir_units::{Bps, Instant};
 
-/// Buffers with paths of equal latency.
+/// Buffers in bytes, for paths of equal latency.
 const BUFFERS: [u64; 7] = [12_000, 24_000, 48_000, 96_000, 144_000, 192_000, 240_000];
-/// From here on nothing is lost, as published.
+/// Smallest buffer without loss, as published.
 const ENOUGH: u64 = 192_000;
-/// What the buffer that waits for the longer path has in addition.
+/// Additional bytes of the buffer that waits for the longer path.
 const ADDED: [u64; 5] = [0, 72_000, 144_000, 216_000, 288_000];
-/// How much longer the second path takes: what a full line sends in this time is the largest addition.
+/// Additional delay of the second path: a full line sends the largest addition in this time.
 const LONGER: Duration = Duration::from_micros(2304);
 const LINK: usize = 0;
-/// Longer than any two packets of the link can be apart.
+/// Patience of the merge: longer than any two packets of the link can be apart.
 const PATIENCE: Duration = Duration::from_millis(20);
 const LOST_FIRST: &str = "lost where it is split";
 const LOST_SECOND: &str = "lost where it is merged";
-/// Percent of packets that the original's figures would show as zero.
+/// Percentage of packets that the thesis's figures would show as zero.
 const ZERO: f64 = 0.01;
 const LATE: &str = "packets out of order";
 const HALF: Bps = Bps(LINE.0 / 2);
 
-/// A way to build the link.
+/// A variant of the link.
 #[derive(Clone, Copy)]
 struct Link {
     buffer: u64,
@@ -56,7 +56,7 @@ impl Link {
     }
 }
 
-/// See the module's page.
+/// Simulates all variants of the link.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     for link in BUFFERS.map(Link::equal).into_iter().chain(ADDED.map(Link::unequal)) {
         let case = link.case();
@@ -77,15 +77,15 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// Share of the link's packets that were lost at a hop, in percent.
+/// Returns the share of the link's packets that were lost at a hop, in percent.
 fn lost(result: &RunResult, hop: usize) -> f64 {
     let link = &result.groups[LINK];
     let lost = link.lost_at.get(hop).map_or(0, |count| count.packets);
     100.0 * lost as f64 / link.arrived.packets.max(1) as f64
 }
 
-/// Two switches and two paths between them: the first splits the link over both its outputs, which it shares with cross traffic; the
-/// second merges it.
+/// Returns the model: two switches with two paths between them. The first splits the link over both its outputs,
+/// which it shares with cross traffic; the second merges it.
 fn model(link: Link) -> Model {
     let [split, cross] = [0, 1].map(|input| {
         let ports = [0, 1].map(|port| VirtualPort {
@@ -121,7 +121,7 @@ fn model(link: Link) -> Model {
     }
 }
 
-/// The link's packets, in turn over both paths, or the cross traffic, at random over both outputs.
+/// Returns the link's packets, alternating between both paths, or the cross traffic, at random over both outputs.
 fn source(link: Link, is_link: bool) -> Source {
     let index = u16::from(!is_link);
     let path = |output: u16| {
