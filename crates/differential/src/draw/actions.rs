@@ -1,4 +1,4 @@
-//! Draws action lists, mostly on headers that a match makes certain.
+//! Draws action lists, mostly on headers that the match guarantees.
 use super::World;
 use weir_openflow::model::FlowMod;
 use weir_openflow::model::{Action, Encap, GroupId, Match, MeterId, NxAction, PortNo, Subfield, TableId};
@@ -14,7 +14,7 @@ const MPLS: [Field; 3] = [Field::MplsLabel, Field::MplsTc, Field::MplsBos];
 const TAG: [Field; 2] = [Field::VlanVid, Field::VlanPcp];
 
 impl World {
-    /// Actions of an entry with this match. What the version has no bytes for is left out.
+    /// Draws the actions of an entry with this match. Actions that the version cannot encode are dropped.
     pub(super) fn entry_actions(&mut self, matching: &Match) -> Vec<Action> {
         let count = *self.dice.pick(&[0, 1, 1, 2, 2, 3, 4]);
         let mut actions: Vec<_> = (0..count).map(|_| self.action(matching)).collect();
@@ -67,7 +67,7 @@ impl World {
         }
     }
 
-    /// A field that packets of this match have.
+    /// Draws a field that every packet of this match has.
     fn certain_field(&mut self, matching: &Match) -> Field {
         let exact =
             |field| matching.get(field).filter(|(_, mask)| *mask == Field::all_ones(field)).map(|(value, _)| value);
@@ -117,14 +117,14 @@ impl World {
         if field == Field::VlanVid && !self.dice.one_in(20) { value | 0x1000 } else { value }
     }
 
-    /// A set-field of any field, there or not.
+    /// Draws a set-field of any field, whether packets have it or not.
     fn any_set_field(&mut self) -> Action {
         let field = *self.dice.pick(&Field::ALL);
         let value = self.value(field);
         Action::SetField { field, value }
     }
 
-    /// Pushes or pops a header.
+    /// Draws an action that pushes or pops a header.
     fn header(&mut self, matching: &Match) -> Action {
         let is_tagged = matching.get(Field::VlanVid).is_some_and(|(value, _)| value != 0);
         let is_mpls = matching.get(Field::EthType).is_some_and(|(value, _)| value == 0x8847);
@@ -161,7 +161,7 @@ impl World {
         }
     }
 
-    /// An action of 1.0 that later versions have by other names.
+    /// Draws an action of OpenFlow 1.0 that later versions replaced.
     fn old(&mut self) -> Action {
         match self.dice.between(0, 9) {
             0 => Action::SetVlanVid(self.dice.short() & 0xfff),
@@ -177,7 +177,7 @@ impl World {
         }
     }
 
-    /// 1.5's set-field under a mask and copy-field.
+    /// Draws a masked set-field or a copy-field, both of OpenFlow 1.5.
     fn part(&mut self, matching: &Match) -> Action {
         let field = self.certain_field(matching);
         if self.dice.one_in(2) {
@@ -198,7 +198,7 @@ impl World {
     fn nicira(&mut self) -> Action {
         let register = *self.dice.pick(&[Field::Reg0, Field::Reg1, Field::Xreg1, Field::PktMark]);
         match self.dice.between(0, 8) {
-            // Onwards only: a loop ends where a switch likes.
+            // Only to later tables: the length at which a loop is stopped depends on the switch.
             0 | 1 => {
                 let table = TableId(self.table.saturating_add(1).min(250));
                 NxAction::Resubmit { port: PortNo::IN_PORT, table: Some(table) }.into_action()
@@ -210,7 +210,8 @@ impl World {
             6 => NxAction::Push(Subfield::all(register)).into_action(),
             7 => NxAction::Pop(Subfield::all(register)).into_action(),
             _ if self.dice.one_in(8) => Action::Encap(Encap::Ethernet),
-            // To where no filter by output looks: whether that looks into copies is not specified.
+            // Copies go only to the controller, which no filter by output port matches: whether the filter applies to
+            // actions inside a copy is not specified.
             _ => NxAction::Clone(vec![Action::to_controller()]).into_action(),
         }
     }

@@ -1,4 +1,4 @@
-//! Random numbers of a seed.
+//! Generates random numbers from a seed.
 use fastrand::Rng;
 
 /// A stream of random numbers.
@@ -10,12 +10,12 @@ impl Dice {
         Dice(Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
-    /// True once in `times`.
+    /// Returns true with probability 1/`times`.
     pub(super) fn one_in(&mut self, times: u32) -> bool {
         self.0.u32(0..times) == 0
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a random number from `low` to `high`, both included.
     pub(super) fn between(&mut self, low: u32, high: u32) -> u32 {
         self.0.u32(low..=high)
     }

@@ -1,4 +1,4 @@
-//! Draws flow-mods.
+//! Draws flow-mods, with tables, priorities, matches and instructions of their entries.
 use super::World;
 use crate::Step;
 use weir_openflow::model::{
@@ -6,19 +6,19 @@ use weir_openflow::model::{
 };
 use weir_openflow::{Body, Version};
 
-/// Highest table that entries are in.
+/// Highest table that usually contains entries.
 const LAST_TABLE: u32 = 3;
 
 impl World {
-    /// A flow-mod that adds an entry.
+    /// Draws a flow-mod that adds an entry.
     pub(super) fn add(&mut self) -> FlowMod {
-        // Open vSwitch counts the idle time of an entry that replaces another from the first one's beginning: not
-        // behind pauses.
+        // Without pauses only: Open vSwitch counts the idle time of a replacing entry from the start of the replaced
+        // one.
         let is_known = !self.has_pauses && self.dice.one_in(6);
         self.flow(is_known)
     }
 
-    /// A flow-mod, of an entry that was drawn before or of another one.
+    /// Draws a flow-mod for an entry drawn before, or for a new one.
     fn flow(&mut self, is_known: bool) -> FlowMod {
         let (table, priority, matching) = self.place(is_known);
         self.table = table;
@@ -45,8 +45,9 @@ impl World {
         flow
     }
 
-    /// Table, priority and match of an entry: those of one that was drawn before, or a priority that the table does not
-    /// have yet, since which of two entries of the same a packet meets is not specified (OpenFlow 1.3.5, 5.3).
+    /// Draws table, priority and match of an entry: those of an entry drawn before, or a priority that is unused in
+    /// the table, because the specification does not say which of two entries with equal priority matches (OpenFlow
+    /// 1.3.5, 5.3).
     fn place(&mut self, is_known: bool) -> (u8, u16, Match) {
         if !self.entries.is_empty() && is_known {
             return self.dice.pick(&self.entries).clone();
@@ -127,7 +128,7 @@ impl World {
         instructions
     }
 
-    /// A message that changes something behind the first frames.
+    /// Draws messages that change something after the first frames.
     pub(super) fn change(&mut self, has_groups: bool) -> Vec<Step> {
         let body = match self.dice.between(0, 11) {
             0..=2 => Body::FlowMod(self.add()),
@@ -147,7 +148,7 @@ impl World {
     pub(super) fn with_command(&mut self, command: FlowCommand) -> FlowMod {
         let is_known = self.dice.one_in(2);
         let mut flow = FlowMod { command, ..self.flow(is_known) };
-        // 1.0 adds what a strict modify does not find: that keeps its priority to itself.
+        // OpenFlow 1.0 adds the entry if a strict modify does not find it, so its match stays specific.
         if self.dice.one_in(3) && !matches!(command, FlowCommand::ModifyStrict) {
             flow.matching = Match::any();
         }
@@ -165,8 +166,8 @@ impl World {
             if !self.dice.one_in(10) {
                 flow.instructions = Vec::new();
             }
-            // Of other commands, weir carries out all but the release of a packet that it does not have, Open vSwitch
-            // nothing: OpenFlow does not say, and everything behind would differ.
+            // Only for deletes: on a missing buffer in another command, weir executes all but the release of the
+            // packet, Open vSwitch nothing. OpenFlow does not specify it, and everything after would differ.
             flow.buffer_id = self.dice.one_in(100).then(|| BufferId(self.dice.between(0, 5)));
         }
         if self.dice.one_in(5) && self.version > Version::V10 {
@@ -176,8 +177,8 @@ impl World {
     }
 }
 
-/// Leaves out a group that an entry names already: Open vSwitch 3.1 ends with a failed assertion (`rule->state ==
-/// RULE_INSERTED`) when a group is deleted that an entry names twice.
+/// Removes repeated references to a group: Open vSwitch 3.1 exits with a failed assertion (`rule->state ==
+/// RULE_INSERTED`) if a group is deleted that an entry references twice.
 fn name_groups_once(instructions: &mut [Instruction]) {
     let mut named = Vec::new();
     for instruction in instructions {

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use weir_packet::craft::{Craft, TcpHeader};
 use weir_packet::{FlowKey, MacAddr, PortNo, parse};
 
-/// A frame of a case, where it comes in, and its flow key.
+/// A frame of a case, its input port, and its flow key.
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
     pub(super) port: u32,
@@ -19,12 +19,12 @@ pub(super) fn sample(dice: &mut Dice) -> Sample {
     Sample { port, bytes, key }
 }
 
-/// Cuts one frame in twelve short, or changes a byte of it.
+/// Truncates one frame in twenty, and changes a byte of about one in twenty.
 pub(super) fn damaged(dice: &mut Dice, mut bytes: Vec<u8>) -> Vec<u8> {
     if dice.one_in(20) {
         bytes.truncate(14 + dice.index(bytes.len() - 13));
     } else if dice.one_in(20) {
-        // Not the EtherType: it could become the marker's.
+        // The EtherType stays, because it could become that of a marker.
         let at = 14 + dice.index(bytes.len() - 13);
         if let Some(byte) = bytes.get_mut(at) {
             *byte = dice.byte();
@@ -102,7 +102,7 @@ fn transport(dice: &mut Dice, craft: Craft, is_v6: bool) -> Vec<u8> {
     bytes
 }
 
-/// Where the network header begins, if it is behind tags only.
+/// Returns the offset of the network header, if only tags precede it.
 fn network(bytes: &[u8]) -> Option<usize> {
     let mut at = 12;
     loop {
@@ -115,7 +115,7 @@ fn network(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Makes an IPv4 packet a fragment; in front of what an IPv6 packet carries, puts a fragment header.
+/// Turns an IPv4 packet into a fragment; inserts a fragment header into an IPv6 packet.
 fn fragmented(dice: &mut Dice, bytes: &mut Vec<u8>, is_v6: bool) {
     let Some(at) = network(bytes) else { return };
     let (offset, more) = *dice.pick(&[(0_u16, 1_u16), (3, 1), (3, 0)]);
@@ -131,11 +131,11 @@ fn fragmented(dice: &mut Dice, bytes: &mut Vec<u8>, is_v6: bool) {
     }
 }
 
-/// Puts extension headers in front of what an IPv6 packet carries.
+/// Inserts extension headers into an IPv6 packet.
 fn extended(dice: &mut Dice, bytes: &mut Vec<u8>) {
     let Some(at) = network(bytes) else { return };
     for _ in 0..dice.between(1, 3) {
-        // Hop by hop, routing, destination options, authentication: eight bytes each, but for the last.
+        // Hop by hop, routing, destination options, authentication: eight bytes each, except for the last.
         let (number, header): (u8, &[u8]) = *dice.pick::<(u8, &[u8])>(&[
             (0, &[0, 0, 1, 4, 0, 0, 0, 0]),
             (43, &[0, 0, 0, 0, 0, 0, 0, 0]),
@@ -146,7 +146,8 @@ fn extended(dice: &mut Dice, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Puts an extension header behind the IPv6 header at `at`; its first byte will say what follows.
+/// Inserts an extension header after the IPv6 header at `at`. The new header's first byte is set to the number of the
+/// next.
 fn insert(bytes: &mut Vec<u8>, at: usize, number: u8, header: &[u8]) {
     let follows = std::mem::replace(&mut bytes[at + 6], number);
     bytes.splice(at + 40..at + 40, header.iter().copied());
@@ -163,10 +164,10 @@ fn arp(dice: &mut Dice, craft: Craft) -> Vec<u8> {
     if dice.one_in(8) { craft.ether_type(0x8035).build() } else { craft.build() }
 }
 
-/// A neighbour solicitation or advertisement with options (RFC 4861, 4.3 and 4.4).
+/// Draws a neighbour solicitation or advertisement with options (RFC 4861, 4.3 and 4.4).
 fn neighbour(dice: &mut Dice, craft: Craft) -> Vec<u8> {
     let mut payload = ipv6(dice).octets().to_vec();
-    // No option twice: which one is meant then is not specified.
+    // No option is repeated, because the specification does not say which one applies.
     for option in *dice.pick::<&[u8]>(&[&[], &[1], &[2], &[1, 2], &[2, 1], &[5, 1]]) {
         payload.extend([*option, 1]);
         payload.extend(mac(dice).0);
@@ -176,7 +177,7 @@ fn neighbour(dice: &mut Dice, craft: Craft) -> Vec<u8> {
     craft.icmp(*dice.pick(&[135, 136]), u8::from(dice.one_in(9)), [0; 4]).build()
 }
 
-/// A frame in a backbone's (IEEE 802.1ah): I-TAG, then the customer's frame.
+/// Draws a frame inside a backbone frame (IEEE 802.1ah): I-TAG, then the customer's frame.
 fn backbone(dice: &mut Dice, craft: Craft) -> Vec<u8> {
     let inner = Craft::ethernet(mac(dice), mac(dice)).payload(&dice.bytes(20)).ether_type(0x9000).build();
     let mut payload = (dice.word() & 0x08ff_ffff).to_be_bytes().to_vec();

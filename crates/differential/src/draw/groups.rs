@@ -7,11 +7,11 @@ use weir_openflow::model::meter::{Band, BandKind, MeterMod, command, flags};
 use weir_openflow::model::{Action, GroupId, Match, Message, MeterId, NxAction, PortNo};
 use weir_openflow::{Body, Version};
 
-/// Groups and meters have numbers from 1 to this.
+/// Highest number of groups and meters; the lowest is 1.
 pub(super) const NUMBERS: u32 = 3;
 
 impl World {
-    /// Group-mods that add groups.
+    /// Draws group-mods that add groups.
     pub(super) fn groups(&mut self) -> Vec<Step> {
         let count = self.dice.between(1, NUMBERS);
         let groups: Vec<_> = (0..count).map(|_| self.group(GroupMod::ADD)).collect();
@@ -21,7 +21,7 @@ impl World {
 
     fn group(&mut self, command: u16) -> GroupMod {
         let number = GroupId(self.dice.between(1, NUMBERS));
-        // Select groups spread by a hash of the switch's own: with one bucket only, so that both choose the same.
+        // Select groups have at most one bucket, because each switch selects by its own hash.
         let kind = *self.dice.pick(&[0_u8, 0, 1, 2, 2, 3]);
         let most = if matches!(kind, 1 | 2) { 1 } else { 3 };
         let few = if kind == 2 { 1 } else { 0 };
@@ -32,9 +32,9 @@ impl World {
 
     fn bucket(&mut self, id: u32, kind: u8) -> Bucket {
         let mut actions = self.entry_actions(&Match::any());
-        // Chains end where a switch likes.
+        // Few chains of groups, because the length at which a chain is stopped depends on the switch.
         actions.retain(|action| !matches!(action, Action::Group(_)) || self.dice.one_in(4));
-        // What a copy does in a bucket is not specified.
+        // The effect of a copy in a bucket is not specified.
         actions.retain(|action| !matches!(action, Action::Nx(nx) if matches!(**nx, NxAction::Clone(_))));
         let mut bucket = Bucket::new(BucketId(id), actions);
         if kind == 1 || self.dice.one_in(60) {
@@ -49,7 +49,7 @@ impl World {
         bucket
     }
 
-    /// A group-mod of any command.
+    /// Draws a group-mod with any command.
     pub(super) fn group_change(&mut self) -> GroupMod {
         use GroupMod as G;
         let command = match self.dice.between(0, 9) {
@@ -61,7 +61,7 @@ impl World {
         };
         let mut change = self.group(command);
         if command == G::INSERT_BUCKET && change.buckets.is_empty() {
-            // Open vSwitch 3.1 does not answer any more when no bucket is to be inserted.
+            // Open vSwitch 3.1 stops answering after an insertion of no bucket.
             change.buckets.push(self.bucket(7, change.kind));
         }
         if matches!(command, G::INSERT_BUCKET | G::REMOVE_BUCKET) {
@@ -79,7 +79,7 @@ impl World {
         change
     }
 
-    /// Meter-mods that add meters.
+    /// Draws meter-mods that add meters.
     pub(super) fn meters(&mut self) -> Vec<Step> {
         let count = self.dice.between(1, 2);
         let meters: Vec<_> = (0..count).map(|_| self.meter(command::ADD)).collect();
@@ -102,13 +102,13 @@ impl World {
     }
 
     fn band(&mut self) -> Band {
-        // Never reached, or reached by the first packet: what lies between is what each switch calls a burst.
+        // The rate is never reached: the size of a burst that a meter lets through depends on the switch.
         let (rate, burst_size) = (1_000_000 + self.dice.between(0, 9), 1_000_000);
         let kind = if self.dice.one_in(12) { BandKind::DscpRemark { prec_level: 1 } } else { BandKind::Drop };
         Band { rate, burst_size, kind }
     }
 
-    /// A meter-mod of any command.
+    /// Draws a meter-mod with any command.
     pub(super) fn meter_change(&mut self) -> MeterMod {
         let command = *self.dice.pick(&[command::ADD, command::MODIFY, command::DELETE]);
         let mut change = self.meter(command);
@@ -122,13 +122,14 @@ impl World {
         change
     }
 
-    /// A bundle from its beginning to its end.
+    /// Draws a complete bundle, from opening to commit or discard.
     pub(super) fn bundle(&mut self, has_groups: bool) -> Vec<Step> {
         use BundleCommand::{CloseRequest, CommitRequest, DiscardRequest, OpenRequest};
         let bundle = BundleId(self.dice.between(1, 2));
         let flags = BundleFlags(if self.dice.one_in(3) { *self.dice.pick(&[0, 1, 2]) } else { 3 });
         let mut bodies = vec![control(bundle, OpenRequest, flags)];
-        // Members of a bundle that is not ordered may be carried out in any order (OpenFlow 1.4.1, 7.3.9.5).
+        // Members of an unordered bundle may be executed in any order (OpenFlow 1.4.1, 7.3.9.5), so there is at most
+        // one.
         let most = if flags.contains(BundleFlags::ORDERED) { 3 } else { 1 };
         for _ in 0..self.dice.between(0, most) {
             let body = self.member(has_groups);
@@ -140,7 +141,7 @@ impl World {
         }
         bodies.push(control(bundle, if self.dice.one_in(5) { DiscardRequest } else { CommitRequest }, flags));
         if self.dice.one_in(6) {
-            // A step too few or twice.
+            // A message is missing or repeated.
             let at = self.dice.index(bodies.len());
             if self.dice.one_in(2) {
                 bodies.remove(at);
@@ -170,8 +171,8 @@ impl World {
             0..=4 => Some(Body::FlowMod(self.add())),
             5 if !(self.has_pauses && self.has_hard_timeouts) => Some(Body::FlowMod(self.with_command(Modify))),
             6 => Some(Body::FlowMod(self.with_command(Delete))),
-            // No deletes: Open vSwitch 3.1 ends with a failed assertion (`group != NULL`) when a later member fails and
-            // it is to bring back the entries that went with a group.
+            // No deletes: Open vSwitch 3.1 exits with a failed assertion (`group != NULL`) if a later member fails
+            // and the entries deleted with a group must be restored.
             7 | 8 if has_groups => {
                 Some(self.group_change()).filter(|change| change.command != GroupMod::DELETE).map(Body::GroupMod)
             }

@@ -1,4 +1,4 @@
-//! Draws matches: on fields that a frame of the case has, exactly or under a mask.
+//! Draws matches on fields that a frame of the case has, exact or masked.
 use super::World;
 use super::frames::Sample;
 use weir_openflow::model::{FlowMod, Match};
@@ -6,10 +6,10 @@ use weir_openflow::{Body, Version};
 use weir_packet::Field;
 use weir_packet::field::{Prerequisite, VLAN_PRESENT};
 
-/// Most fields drawn for a match, beside those that they need.
+/// Maximum number of fields drawn for a match, without their prerequisites.
 const FIELDS: u32 = 4;
 
-/// Fields of 1.0's match.
+/// Fields of OpenFlow 1.0's match.
 const FIELDS_OF_1_0: [Field; 18] = [
     Field::InPort,
     Field::EthDst,
@@ -32,13 +32,13 @@ const FIELDS_OF_1_0: [Field; 18] = [
 ];
 
 impl World {
-    /// A match, most often one that lets a frame of the case through.
+    /// Draws a match that, most often, a frame of the case fulfils.
     pub(super) fn matching(&mut self) -> Match {
         let sample = self.dice.pick(&self.samples).clone();
         loop {
             let matching = self.match_of(&sample);
             let flow = FlowMod::add(1, matching.clone(), Vec::new());
-            // What a version has no bytes for is drawn anew.
+            // A match that the version cannot encode is drawn again.
             if crate::case::bytes_of(&Body::FlowMod(flow), 1, self.version).is_some() {
                 return matching;
             }
@@ -64,10 +64,10 @@ impl World {
         if self.version == Version::V10 {
             return *self.dice.pick(&FIELDS_OF_1_0);
         }
-        // Those of the version more often than extensions.
+        // Standard fields are more frequent than extensions.
         loop {
             let field = *self.dice.pick(&Field::ALL);
-            // What few switches have less often than the rest.
+            // Fields that few switches support are less frequent than the rest.
             let is_rare =
                 matches!(field, Field::InPhyPort | Field::PacketType | Field::ActsetOutput | Field::Ipv6Exthdr);
             let times = if is_rare || field as u8 >= 128 { 15 } else { 1 };
@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// A match with a field, with the value that the frame has or, now and then, another.
+    /// Adds a field to a match, with the frame's value or, sometimes, another.
     fn with(&mut self, matching: Match, sample: &Sample, field: Field) -> Match {
         let mut value = sample.key.get(field);
         if self.dice.one_in(15) {
@@ -108,7 +108,7 @@ impl World {
     }
 }
 
-/// Whether a frame certainly has a field.
+/// Returns true if the frame certainly has the field.
 fn has(sample: &Sample, field: Field) -> bool {
     let key = &sample.key;
     let eth_in = |types: &[u16]| types.iter().any(|kind| u128::from(*kind) == key.get(Field::EthType));
@@ -126,7 +126,7 @@ fn has(sample: &Sample, field: Field) -> bool {
     }
 }
 
-/// Adds a field behind those that it needs.
+/// Adds a field after its prerequisites.
 fn need(field: Field, fields: &mut Vec<Field>) {
     let needed: &[Field] = match field.prerequisite() {
         Prerequisite::None => &[],

@@ -1,7 +1,7 @@
 //! Draws cases from seeds.
 //!
-//! What is drawn for a case belongs together: a few frames, matches on fields that these frames have, actions on
-//! headers that the matches make certain. A part of everything is drawn without regard to that.
+//! The parts of a case fit together: a few frames, matches on fields of these frames, actions on headers that the
+//! matches guarantee. A share of all parts is drawn without such restrictions.
 mod actions;
 mod dice;
 mod entries;
@@ -17,12 +17,12 @@ use frames::Sample;
 use weir_openflow::model::Match;
 use weir_openflow::{Body, Version};
 
-/// Whether the case of a seed has pauses: one in eight.
+/// Returns true if the case of a seed has pauses: one in eight.
 fn has_pauses(seed: u64) -> bool {
     seed / 64 % 8 == 7
 }
 
-/// What the parts of a case are drawn with.
+/// State while a case is drawn.
 struct World {
     dice: Dice,
     version: Version,
@@ -33,14 +33,15 @@ struct World {
     meters: Vec<u32>,
     /// Table of the entry that is being drawn.
     table: u8,
-    /// Table, priority and match of entries that were drawn.
+    /// Table, priority and match of the entries drawn so far.
     entries: Vec<(u8, u16, Match)>,
-    /// Whether entries are modified, or have hard time-outs: Open vSwitch lets these begin anew with a modify (OpenFlow
-    /// 1.3.5, 6.4, leaves them alone), so that everything behind a pause would differ.
+    /// True if entries have hard timeouts and are not modified, false for the reverse; only for cases with pauses. Open
+    /// vSwitch restarts hard timeouts with a modify (OpenFlow 1.3.5, 6.4, does not), so that everything after a pause
+    /// would differ.
     has_hard_timeouts: bool,
 }
 
-/// Draws the case of a seed. Versions take turns.
+/// Draws the case of a seed. The version depends on the seed, all versions in turn.
 pub fn case(seed: u64) -> Case {
     let mut dice = Dice::new(seed);
     let version = Version::ALL[usize::try_from(seed % 4).unwrap_or(0)];
@@ -57,7 +58,7 @@ pub fn case(seed: u64) -> Case {
         has_hard_timeouts: (seed / 512).is_multiple_of(2),
     };
     let mut steps = world.steps();
-    // A version that lacks something has no bytes for it.
+    // Messages that the version cannot encode are dropped.
     steps.retain(|step| match step {
         Step::Message(body) => bytes_of(body, 1, version).is_some(),
         _ => true,
@@ -103,12 +104,12 @@ impl World {
         Step::Frame { port: if self.dice.one_in(5) { self.dice.between(1, 4) } else { sample.port }, bytes }
     }
 
-    /// A group's number, most often of one that was added; none if none was.
+    /// Draws a group's number, most often of a group that was added. Returns `None` if none was.
     fn known_group(&mut self) -> Option<u32> {
         self.known(|world| &world.groups)
     }
 
-    /// A meter's number, most often of one that was added; none if none was.
+    /// Draws a meter's number, most often of a meter that was added. Returns `None` if none was.
     fn known_meter(&mut self) -> Option<u32> {
         self.known(|world| &world.meters)
     }

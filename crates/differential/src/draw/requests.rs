@@ -1,4 +1,4 @@
-//! Draws requests: statistics, descriptions, and the delete of everything that ends a case.
+//! Draws requests: statistics, descriptions, and the final delete of all entries.
 use super::World;
 use crate::Step;
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, RequestBody};
@@ -6,8 +6,8 @@ use weir_openflow::model::{FlowMod, GroupId, Match, MeterId, PortNo, TableId};
 use weir_openflow::{Body, Version};
 
 impl World {
-    /// What is asked at the end of a case: all entries, more about some of them, groups and meters; then all entries
-    /// are deleted.
+    /// Draws the requests at the end of a case: all entries, details of some of them, groups and meters; then a
+    /// delete of all entries.
     pub(super) fn questions(&mut self) -> Vec<Step> {
         let mut bodies = vec![RequestBody::Flow(FlowRequest::all())];
         for _ in 0..self.dice.between(0, 2) {

@@ -1,19 +1,19 @@
-//! What a message has: the actions, fields and references that explain how switches answer it.
+//! Extracts the features of a message that explain how switches answer it: actions, fields and references.
 use weir_openflow::Body;
 use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, MatchField, NxAction, PortNo};
 use weir_packet::Field;
 
-/// Parts of a message, or of the one that a bundle takes with it.
+/// Parts of a message, or of the message inside a bundle-add.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parts<'a> {
     pub(super) flow: Option<&'a FlowMod>,
     pub(super) matching: Option<&'a Match>,
-    /// Instructions other than actions.
+    /// Instructions other than action lists and action sets.
     pub(super) instructions: Vec<&'a Instruction>,
-    /// Actions of lists and buckets, those inside others included.
+    /// Actions of lists and buckets, including those inside other actions.
     pub(super) actions: Vec<&'a Action>,
-    /// Actions of sets.
+    /// Actions of action sets.
     pub(super) set: Vec<&'a Action>,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn parts(body: &Body) -> Parts<'_> {
     parts
 }
 
-/// Actions and those inside them.
+/// Returns the actions and those inside them.
 fn flattened(list: &[Action]) -> Vec<&Action> {
     let mut all = Vec::new();
     for action in list {
@@ -82,7 +82,8 @@ impl<'a> Parts<'a> {
         self.fields().any(|(field, _, _)| is(field))
     }
 
-    /// Fields that actions write.
+    /// Returns true if an action writes a field, with a value, that satisfies `is`. Copies count by both of their
+    /// fields.
     pub(super) fn sets(&self, is: impl Fn(Field, u128) -> bool) -> bool {
         self.has_action(|action| match action {
             Action::SetField { field, value } | Action::SetFieldMasked { field, value, .. } => is(*field, *value),
@@ -105,7 +106,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Whether Open vSwitch, which keeps 16 bits of a port's number, has no such port.
+/// Returns true if Open vSwitch, which keeps 16 bits of a port's number, has no such port.
 pub(super) fn is_beyond_16_bits(port: PortNo) -> bool {
     (0xff00..0xffff_ff00).contains(&port.0)
 }

@@ -1,7 +1,7 @@
 //! Known differences between weir and Open vSwitch, each explained by a clause of a specification.
 //!
-//! A difference that no kind recognises fails a run. A kind recognises no more than its explanation covers: what was
-//! asked for, and both answers.
+//! A difference that no kind recognises fails a run. A kind recognises only what its explanation covers, by the
+//! request and both answers.
 mod features;
 mod packets;
 mod refusals;
@@ -12,49 +12,49 @@ use crate::{Case, Step};
 use weir_openflow::Body;
 use weir_openflow::model::{Action, ErrorType, FlowMod};
 
-/// Whose answer a specification does not allow.
+/// Switch whose answer the specification does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Whose {
-    /// Open vSwitch's.
+    /// The answer of Open vSwitch.
     Theirs,
-    /// Nobody's: the specification leaves it to the switch.
+    /// Neither answer: the specification leaves it to the switch.
     Free,
-    /// weir's, and not mended.
+    /// The answer of weir, which is not fixed yet.
     Ours,
 }
 
 /// A kind of difference.
 #[derive(Debug)]
 pub struct Kind {
-    /// Its name in records.
+    /// Name in records.
     pub name: &'static str,
-    /// Whose answer is not as specified.
+    /// Switch whose answer deviates from the specification.
     pub whose: Whose,
-    /// The clause that explains it.
+    /// Clause of the specification that explains the difference.
     pub clause: &'static str,
     /// Both answers in a sentence.
     pub why: &'static str,
-    /// Whether a difference is of this kind.
+    /// Returns true if a difference is of this kind.
     pub is: fn(&Seen<'_>) -> bool,
 }
 
-/// A difference in its case.
+/// A difference with its case.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
-    /// The case.
+    /// The case that was run.
     pub case: &'a Case,
-    /// The difference.
+    /// The difference to explain.
     pub difference: &'a Difference,
 }
 
 impl<'a> Seen<'a> {
-    /// Whether the difference is in a part of the answer.
+    /// Returns true if the difference is in this part of the answer.
     fn is_in(&self, part: Part) -> bool {
         self.difference.part == part
     }
 
-    /// The step's message.
+    /// Returns the message of the differing step.
     fn body(&self) -> Option<&'a Body> {
         match &self.case.steps[self.difference.step] {
             Step::Message(body) => Some(body),
@@ -62,7 +62,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// The step's frame.
+    /// Returns the frame of the differing step.
     fn frame(&self) -> Option<&'a [u8]> {
         match &self.case.steps[self.difference.step] {
             Step::Frame { bytes, .. } => Some(bytes),
@@ -70,56 +70,56 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Messages that may have caused the difference: those before the step, for notices all.
+    /// Returns the messages that may have caused the difference: those before the step, or all for notices.
     fn causes(&self) -> impl Iterator<Item = &'a Body> {
         let end = if self.is_in(Part::Told) { self.case.steps.len() } else { self.difference.step };
         self.case.messages_before(end)
     }
 
-    /// Whether an action before the step, in an entry or a group, is one of these.
+    /// Returns true if an action before the step, in an entry or a group, satisfies `is`.
     fn acts(&self, is: impl Fn(&Action) -> bool) -> bool {
         self.causes().any(|body| features::parts(body).has_action(&is))
     }
 
-    /// Whether a flow-mod before the step is one of these.
+    /// Returns true if a flow-mod before the step satisfies `is`.
     fn has_flow(&self, is: impl Fn(&FlowMod) -> bool) -> bool {
         self.causes().any(|body| features::parts(body).flow.is_some_and(&is))
     }
 
-    /// Whether a frame before the step is one of these.
+    /// Returns true if a frame before the step satisfies `is`.
     fn has_frame(&self, is: impl Fn(&[u8]) -> bool) -> bool {
         self.case.steps[..self.difference.step]
             .iter()
             .any(|step| matches!(step, Step::Frame { bytes, .. } if is(bytes)))
     }
 
-    /// Whether frames or packet-ins differ.
+    /// Returns true if frames or packet-ins differ.
     fn is_of_packets(&self) -> bool {
         matches!(self.difference.part, Part::Frames | Part::PacketsIn)
     }
 
-    /// The step's message in parts; nothing for other steps.
+    /// Returns the parts of the step's message; empty for other steps.
     fn parts(&self) -> features::Parts<'a> {
         self.body().map(features::parts).unwrap_or_default()
     }
 
-    /// The errors with which weir and Open vSwitch answer.
+    /// Returns the errors of weir and of Open vSwitch.
     fn errors(&self) -> (Option<ErrorType>, Option<ErrorType>) {
         (error(&self.difference.ours.replies), error(&self.difference.theirs.replies))
     }
 
-    /// Whether only Open vSwitch refuses, or both for different reasons.
+    /// Returns true if Open vSwitch refuses with one of these errors, and weir does not or for another reason.
     fn they_refuse(&self, with: &[ErrorType]) -> bool {
         self.is_in(Part::Replies) && self.errors().1.is_some_and(|error| with.contains(&error))
     }
 
-    /// Whether only weir refuses.
+    /// Returns true if only weir refuses, with one of these errors.
     fn only_we_refuse(&self, with: &[ErrorType]) -> bool {
         let (ours, theirs) = self.errors();
         self.is_in(Part::Replies) && theirs.is_none() && ours.is_some_and(|error| with.contains(&error))
     }
 
-    /// Whether both refuse, with these errors.
+    /// Returns true if both refuse, with errors of these lists.
     fn both_refuse(&self, ours: &[ErrorType], theirs: &[ErrorType]) -> bool {
         let (our, their) = self.errors();
         self.is_in(Part::Replies)
@@ -135,12 +135,12 @@ fn error(replies: &[crate::outcome::Told]) -> Option<ErrorType> {
     })
 }
 
-/// Every known kind; of those that recognise a difference the first counts.
+/// Returns every known kind. The first one that recognises a difference applies.
 pub fn all() -> impl Iterator<Item = &'static Kind> {
     [refusals::THEIRS, refusals::OURS, replies::KINDS, packets::KINDS, refusals::BOTH].into_iter().flatten()
 }
 
-/// The kinds of a difference, of notices one for each that differs; none unless all are known.
+/// Returns the kinds of a difference, for notices one for each that differs, or `None` unless all are known.
 pub fn kinds_of(case: &Case, difference: &Difference) -> Option<Vec<&'static Kind>> {
     let parts = difference.parts();
     if parts.is_empty() {

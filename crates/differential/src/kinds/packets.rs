@@ -1,4 +1,4 @@
-//! Packets that go other ways or are changed in another way.
+//! Kinds of differences in packets: forwarded differently or changed differently.
 use super::Kind;
 use super::Whose::{Free, Theirs};
 use crate::compare::Part;
@@ -9,17 +9,17 @@ use weir_packet::Field;
 use weir_packet::parse::Transport;
 use weir_packet::{FlowKey, parse};
 
-/// Flow key of a frame.
+/// Returns the flow key of a frame.
 fn key_of(frame: &[u8]) -> Option<FlowKey> {
     parse(frame, PortNo(1)).ok().map(|parsed| parsed.key)
 }
 
-/// Whether a frame is a fragment of an IP packet.
+/// Returns true if the frame is a fragment of an IP packet.
 pub(super) fn is_fragment(frame: &[u8]) -> bool {
     key_of(frame).is_some_and(|key| key.get(Field::IpFrag) != 0)
 }
 
-/// Whether IP says that it is longer than the frame, or headers behind it are cut short.
+/// Returns true if the IP length exceeds the frame, or a header after IP is cut short.
 pub(super) fn is_malformed(frame: &[u8]) -> bool {
     let at = 14 + 4 * tags(frame);
     let packet = frame.get(at..).unwrap_or_default();
@@ -48,12 +48,12 @@ pub(super) fn is_malformed(frame: &[u8]) -> bool {
     }
 }
 
-/// Whether TCP's header says that it is longer than what is there, or shorter than any.
+/// Returns true if the length of TCP's header is larger than the segment, or smaller than the minimum.
 fn is_bad_tcp(segment: &[u8]) -> bool {
     segment.get(12).is_none_or(|byte| !(20..=segment.len()).contains(&(usize::from(byte >> 4) * 4)))
 }
 
-/// Bytes of the header of an IP protocol, where it has one that switches look at.
+/// Returns the minimum header size of an IP protocol, or 0 if switches do not parse its header.
 fn least(protocol: Option<u8>) -> usize {
     match protocol {
         Some(1 | 17) => 8,
@@ -63,7 +63,7 @@ fn least(protocol: Option<u8>) -> usize {
     }
 }
 
-/// The TCP segment of a frame, behind any extension headers.
+/// Returns the TCP segment of a frame, after any extension headers.
 fn tcp_of(frame: &[u8]) -> Option<&[u8]> {
     match parse(frame, PortNo(1)).ok()?.layers.transport? {
         (Transport::Tcp, at) => frame.get(usize::from(at)..),
@@ -71,7 +71,7 @@ fn tcp_of(frame: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Whether options of neighbour discovery (RFC 4861, 4.6) have no length, or one beyond the message.
+/// Returns true if an option of neighbour discovery (RFC 4861, 4.6) has length zero, or exceeds the message.
 fn is_bad_discovery(message: &[u8]) -> bool {
     let mut options = message.get(24..).unwrap_or_default();
     while matches!(message.first(), Some(135 | 136)) && !options.is_empty() {
@@ -84,12 +84,12 @@ fn is_bad_discovery(message: &[u8]) -> bool {
     false
 }
 
-/// Tags in front of what a frame carries.
+/// Returns the number of VLAN tags.
 fn tags(frame: &[u8]) -> usize {
     (0..).take_while(|tag| matches!(frame.get(12 + 4 * tag..14 + 4 * tag), Some([0x81, 0] | [0x88, 0xa8]))).count()
 }
 
-/// Whether a frame has a tag behind a tag.
+/// Returns true if the frame has a second tag.
 pub(super) fn has_second_tag(frame: &[u8]) -> bool {
     tags(frame) > 1
 }
@@ -185,7 +185,7 @@ pub(super) const KINDS: &[Kind] = &[
                 matches!(action, Action::SetField { .. } | Action::SetFieldMasked { .. } | Action::Move { .. })
             };
             let is_partial = |action: &&Action| matches!(action, Action::SetFieldMasked { .. } | Action::Move { .. });
-            // A bucket's actions are a set, too.
+            // A bucket's actions are an action set, too.
             let sets = seen.case.messages_before(seen.difference.step).map(super::features::parts);
             let sets = sets.map(|parts| if parts.flow.is_some() { parts.set } else { parts.actions });
             let all: Vec<&Action> = sets.flatten().filter(is_set).collect();

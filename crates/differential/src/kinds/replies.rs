@@ -1,4 +1,4 @@
-//! Replies that differ: statistics, descriptions, bundles.
+//! Kinds of differences in replies: statistics, descriptions, bundles.
 use super::Whose::{Free, Ours, Theirs};
 use super::{Kind, Seen, features, packets, refusals};
 use crate::attributes;
@@ -13,15 +13,15 @@ use weir_openflow::model::{Action, ErrorType, FlowCommand, FlowFlags, FlowMod, I
 use weir_openflow::{Body, Version};
 use weir_packet::Field;
 
-/// `OFPFF_NO_PKT_COUNTS` and `OFPFF_NO_BYT_COUNTS`.
+/// Flags `OFPFF_NO_PKT_COUNTS` and `OFPFF_NO_BYT_COUNTS`.
 const COUNTS: u16 = FlowFlags::NO_PKT_COUNTS.0 | FlowFlags::NO_BYT_COUNTS.0;
 
-/// Whether nothing but these attributes differs.
+/// Returns true if only the allowed attributes differ.
 fn only(found: &BTreeSet<&str>, allowed: &[&str]) -> bool {
     found.iter().all(|attribute| allowed.contains(attribute))
 }
 
-/// The bodies of both sides' first replies.
+/// Returns the bodies of both switches' first replies.
 fn bodies<'a>(seen: &Seen<'a>) -> Option<(&'a ReplyBody, &'a ReplyBody)> {
     let body = |replies: &'a [crate::outcome::Told]| match replies {
         [Ok(Body::MultipartReply(MultipartReply { body, .. }))] => Some(body),
@@ -31,7 +31,7 @@ fn bodies<'a>(seen: &Seen<'a>) -> Option<(&'a ReplyBody, &'a ReplyBody)> {
     Some((body(&seen.difference.ours.replies)?, body(&seen.difference.theirs.replies)?))
 }
 
-/// Whether entries are listed, summed up or told of with nothing different but these counts.
+/// Returns true if lists, sums or notices of entries differ only in these counts.
 fn only_counts(seen: &Seen<'_>, counts: &[&str]) -> bool {
     match (bodies(seen), seen.difference.part) {
         (Some((ReplyBody::Flow(ours), ReplyBody::Flow(theirs))), _) => {
@@ -169,7 +169,7 @@ pub(super) const KINDS: &[Kind] = &[
             Some((ReplyBody::Meter(ours), ReplyBody::Meter(theirs))) => {
                 let flowless = |meters: &[MeterStats]| {
                     let mut meters = meters.to_vec();
-                    // Where a tag is pushed in front of the meter, the bytes differ as well.
+                    // If a tag is pushed before the meter, the bytes differ as well.
                     meters.iter_mut().for_each(|meter| (meter.flow_count, meter.byte_in_count) = (0, 0));
                     meters
                 };
@@ -412,7 +412,7 @@ pub(super) const KINDS: &[Kind] = &[
         why: "Open vSwitch matches the ports of first fragments as 0, and of packets cut short no network header",
         is: |seen| {
             seen.has_frame(|frame| packets::is_fragment(frame) || packets::is_malformed(frame))
-                // Behind pauses: what an entry counts last decides when it ends.
+                // With pauses, the last time that an entry counted a packet determines its expiry.
                 && (seen.case.has_pauses() || only_counts(seen, &["packets", "bytes"]))
         },
     },
@@ -426,7 +426,7 @@ pub(super) const KINDS: &[Kind] = &[
                 let without = |groups: &[GroupStats]| {
                     let mut groups = groups.to_vec();
                     groups.iter_mut().for_each(|group| group.ref_count = 0);
-                    // What another kind explains may be there, too.
+                    // Differences that another kind explains may occur, too.
                     groups.iter_mut().filter(|group| group.buckets.iter().all(|counts| *counts == (0, 0))).for_each(
                         |group| {
                             (group.packet_count, group.byte_count) = (0, 0);

@@ -1,4 +1,4 @@
-//! Messages that one switch refuses and the other does not, or that both refuse for different reasons.
+//! Kinds of differences in refusals: only one switch refuses a message, or both do for different reasons.
 mod ours;
 mod theirs;
 
@@ -35,7 +35,7 @@ const BAD_FLAGS: ErrorType = ErrorType::FlowModFailed(FlowModFailed::BadFlags);
 const BAD_WATCH: ErrorType = ErrorType::GroupModFailed(GroupModFailed::BadWatch);
 const INVALID_GROUP: ErrorType = ErrorType::GroupModFailed(GroupModFailed::InvalidGroup);
 
-/// An error of 1.0 that Open vSwitch carries in one of its own, since 1.0 has no number for it.
+/// Returns true if Open vSwitch sends an error without a number in 1.0 inside its own experimenter error.
 fn is_wrapped(seen: &Seen<'_>) -> bool {
     matches!(seen.errors().1, Some(ErrorType::Unknown { kind: 45250, .. }))
 }
@@ -53,7 +53,7 @@ fn is_modify(seen: &Seen<'_>) -> bool {
     matches!(command, Some(FlowCommand::Modify | FlowCommand::ModifyStrict))
 }
 
-/// Whether a match has fields of neighbour discovery, and an ICMPv6 code that is not 0.
+/// Returns true if a match has fields of neighbour discovery, and an ICMPv6 code other than 0.
 pub(super) fn names_discovery(matching: Option<&Match>) -> bool {
     let Some(matching) = matching else { return false };
     let fields = [Field::Ipv6NdTarget, Field::Ipv6NdSll, Field::Ipv6NdTll];
@@ -69,7 +69,7 @@ fn group_of(body: &Body) -> Option<&GroupMod> {
     }
 }
 
-/// Both refuse, with different codes.
+/// Kinds of differences in which both refuse, with different codes.
 pub(super) const BOTH: &[Kind] = &[
     Kind {
         name: "code_of_a_missing_meter",
@@ -105,7 +105,7 @@ pub(super) const BOTH: &[Kind] = &[
     },
 ];
 
-/// Where in a message an error lies.
+/// Part of a message that an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Match,
@@ -124,7 +124,7 @@ impl Place {
         }
     }
 
-    /// Whether a message has more than one part of this kind, which may be wrong each.
+    /// Returns true if the message has more than one part of this kind, each of which may be wrong.
     fn has_several(self, seen: &Seen<'_>) -> bool {
         let parts = seen.parts();
         match self {

@@ -1,4 +1,4 @@
-//! Reasons of weir to refuse what Open vSwitch takes.
+//! Kinds of differences in which weir refuses messages that Open vSwitch accepts.
 use super::super::Kind;
 use super::super::Whose::{Free, Theirs};
 use weir_openflow::model::error::{BadAction, BadInstruction, FlowModFailed, GroupModFailed};
@@ -8,7 +8,7 @@ use weir_packet::Field;
 
 use super::*;
 
-/// Reasons of weir to refuse what Open vSwitch takes.
+/// Reasons for weir to refuse messages that Open vSwitch accepts.
 pub(in crate::kinds) const OURS: &[Kind] = &[
     Kind {
         name: "modify_of_nothing",

@@ -1,4 +1,4 @@
-//! Reasons of Open vSwitch to refuse what weir takes, or refuses for another reason.
+//! Kinds of differences in which Open vSwitch refuses messages that weir accepts, or refuses for another reason.
 use super::super::Kind;
 use super::super::Whose::{Free, Theirs};
 use super::super::features::is_beyond_16_bits;
@@ -13,7 +13,7 @@ use weir_packet::Field;
 
 use super::*;
 
-/// Reasons of Open vSwitch to refuse what weir takes, or refuses for another reason.
+/// Reasons for Open vSwitch to refuse messages that weir accepts, or refuses for another reason.
 pub(in crate::kinds) const THEIRS: &[Kind] = &[
     Kind {
         name: "optional_match_field",
