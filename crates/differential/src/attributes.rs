@@ -1,11 +1,11 @@
-//! Which attributes of listed entries and of notices differ between two switches.
+//! Finds the attributes in which listed entries and notices of two switches differ.
 use crate::outcome::Told;
 use std::collections::BTreeSet;
 use weir_openflow::Body;
 use weir_openflow::model::FlowRemoved;
 use weir_openflow::model::multipart::FlowStats;
 
-/// Attributes in which two lists of entries differ; `entries` if they are of different entries.
+/// Returns the attributes in which two lists of entries differ; `entries` if they list different entries.
 pub fn of_entries(ours: &[FlowStats], theirs: &[FlowStats]) -> BTreeSet<&'static str> {
     if ours.len() != theirs.len() {
         return BTreeSet::from(["entries"]);
@@ -30,7 +30,8 @@ fn of_entry(ours: &FlowStats, theirs: &FlowStats) -> impl Iterator<Item = &'stat
     compared.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name)
 }
 
-/// Attributes in which two lists of notices differ; `notices` if they are of different entries, or of something else.
+/// Returns the attributes in which two lists of notices differ; `notices` if they are about different entries or
+/// anything else.
 pub fn of_notices(ours: &[Told], theirs: &[Told]) -> BTreeSet<&'static str> {
     let of = |told: &[Told]| {
         let mut all: Vec<FlowRemoved> = told.iter().filter_map(removed).cloned().collect();

@@ -1,50 +1,50 @@
 //! A program for a switch: messages, frames and pauses in order.
 use weir_openflow::{Body, Message, Version, encode};
 
-/// Ordinary ports of a switch under test, numbered from 1 on.
+/// Number of ordinary ports of a switch under test, numbered from 1.
 pub const PORTS: u32 = 4;
 
-/// Number of flow tables of a switch under test (those of Open vSwitch).
+/// Number of flow tables of a switch under test (that of Open vSwitch).
 pub const TABLES: u8 = 254;
 
-/// Length of every pause in milliseconds: the same for all cases, which therefore can run at the same time on bridges
+/// Length of every pause in milliseconds. It is equal in all cases, so that cases can run at the same time on bridges
 /// that share a clock.
 pub const PAUSE_MS: u64 = 1600;
 
-/// One step of a case.
+/// A step of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// A controller's message.
+    /// A message of the controller.
     Message(Body),
     /// A frame that a port receives.
     Frame {
-        /// The port's number.
+        /// Number of the port.
         port: u32,
         /// The whole frame, without frame check sequence.
         bytes: Vec<u8>,
     },
-    /// Time passes: [`PAUSE_MS`].
+    /// A pause of [`PAUSE_MS`] milliseconds.
     Pause,
 }
 
-/// A program for a switch, and the version of OpenFlow that it is written in.
+/// A program for a switch, and the OpenFlow version that it uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
-    /// Seed that it was drawn from.
+    /// Seed that the case was drawn from.
     pub seed: u64,
-    /// Version of the channel.
+    /// OpenFlow version of the channel.
     pub version: Version,
     /// Steps in order.
     pub steps: Vec<Step>,
 }
 
 impl Case {
-    /// Whether time passes in it.
+    /// Returns true if the case contains a pause.
     pub fn has_pauses(&self) -> bool {
         self.steps.contains(&Step::Pause)
     }
 
-    /// A case without one of its steps.
+    /// Returns the case without step number `step`.
     #[must_use]
     pub fn without(&self, step: usize) -> Case {
         let mut case = self.clone();
@@ -52,7 +52,7 @@ impl Case {
         case
     }
 
-    /// Messages before a step.
+    /// Returns the messages before step number `step`.
     pub fn messages_before(&self, step: usize) -> impl Iterator<Item = &Body> {
         self.steps[..step].iter().filter_map(|step| match step {
             Step::Message(body) => Some(body),
@@ -61,7 +61,7 @@ impl Case {
     }
 }
 
-/// Bytes of a message with this transaction id; none if the version cannot carry it.
+/// Encodes a message with this transaction id. Returns `None` if the version cannot carry it.
 pub fn bytes_of(body: &Body, xid: u32, version: Version) -> Option<Vec<u8>> {
     let mut body = body.clone();
     // A bundle's member has the transaction id of the message that adds it (OpenFlow 1.4.1, 7.3.9.6).

@@ -1,50 +1,50 @@
-//! Compares what two switches did with a case, step by step.
+//! Compares the outcomes of a case on two switches, step by step.
 use crate::outcome::Told;
 use crate::{Answer, Outcome, normal};
 use weir_openflow::Body;
 use weir_openflow::model::Match;
 use weir_openflow::model::multipart::{MultipartReply, ReplyBody};
 
-/// The part of an answer in which switches differ.
+/// Part of an answer in which switches differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// Replies and errors.
     Replies,
-    /// Messages of the switch's own accord.
+    /// Messages that the switch sends unasked (notices).
     Told,
-    /// Packet-ins.
+    /// Packet-ins sent to the controller.
     PacketsIn,
-    /// Frames sent.
+    /// Frames sent by ports.
     Frames,
-    /// Open vSwitch ended, or did not answer any more.
+    /// Open vSwitch exited or stopped answering.
     Ended,
 }
 
-/// A step in which two switches differ, with their answers in one form.
+/// A step in which two switches differ, with both answers in normal form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// Index of the step.
     pub step: usize,
-    /// The first part that differs.
+    /// First part of the answer that differs.
     pub part: Part,
-    /// weir's answer.
+    /// Answer of weir.
     pub ours: Answer,
-    /// Open vSwitch's.
+    /// Answer of Open vSwitch.
     pub theirs: Answer,
-    /// Notices that only one of both gave in the whole case: weir's, Open vSwitch's.
+    /// Notices of the whole case that only one switch sent: weir's, Open vSwitch's.
     pub told: (Vec<Told>, Vec<Told>),
 }
 
 impl Difference {
-    /// Open vSwitch's end, somewhere in a case.
+    /// Returns the difference that Open vSwitch exited during a case.
     pub fn ended(ours: &Outcome) -> Difference {
         let step = ours.answers.len().saturating_sub(1);
         let (ours, theirs) = (Answer::default(), Answer::default());
         Difference { step, part: Part::Ended, ours, theirs, told: Default::default() }
     }
 
-    /// A difference for each listed entry that differs, or for each notice that one switch gave and the other did not,
-    /// or gave in another form; otherwise this one.
+    /// Splits the difference: one for each listed entry or group that differs, or for each notice that only one
+    /// switch sent or that differs; otherwise returns this difference alone.
     pub fn parts(&self) -> Vec<Difference> {
         match self.part {
             Part::Told => self.notices(),
@@ -53,7 +53,8 @@ impl Difference {
         }
     }
 
-    /// Where both list as many entries, or groups, a difference for each that differs.
+    /// Returns a difference for each listed entry or group that differs, or `None` if the numbers of entries or
+    /// groups differ.
     fn entries(&self) -> Option<Vec<Difference>> {
         let (ours, theirs) = (listed(&self.ours)?, listed(&self.theirs)?);
         let is_whole = ours.len() == theirs.len();
@@ -70,7 +71,7 @@ impl Difference {
         let (ours, mut theirs) = self.told.clone();
         let mut pairs: Vec<(Vec<Told>, Vec<Told>)> = Vec::new();
         for notice in ours {
-            // The same match may be listed in another form.
+            // A match may be listed in different forms, so equal matches are preferred, not required.
             let same = |other: &Told| subject(other) == subject(&notice);
             let at = theirs.iter().position(|other| same(other) && matching(other) == matching(&notice));
             let at = at.or_else(|| theirs.iter().position(same));
@@ -81,7 +82,7 @@ impl Difference {
     }
 }
 
-/// The entries or groups that an answer lists, a reply for each.
+/// Returns the entries or groups that an answer lists, as one reply for each.
 fn listed(answer: &Answer) -> Option<Vec<ReplyBody>> {
     let [Ok(Body::MultipartReply(reply))] = answer.replies.as_slice() else { return None };
     match &reply.body {
@@ -91,7 +92,7 @@ fn listed(answer: &Answer) -> Option<Vec<ReplyBody>> {
     }
 }
 
-/// What a notice is about: an entry, or anything else.
+/// Identifies the entry that a notice is about; `None` for other notices.
 fn subject(notice: &Told) -> Option<(u8, u16, u64)> {
     match notice {
         Ok(Body::FlowRemoved(removed)) => Some((removed.table.0, removed.priority, removed.cookie)),
@@ -99,7 +100,7 @@ fn subject(notice: &Told) -> Option<(u8, u16, u64)> {
     }
 }
 
-/// The match of the entry that a notice is about.
+/// Returns the match of the entry that a notice is about.
 fn matching(notice: &Told) -> Option<&Match> {
     match notice {
         Ok(Body::FlowRemoved(removed)) => Some(&removed.matching),
@@ -107,7 +108,8 @@ fn matching(notice: &Told) -> Option<&Match> {
     }
 }
 
-/// The first step in which two outcomes of a case differ. Notices are compared at the end: when they come is not known.
+/// Returns the first step in which two outcomes of a case differ. Notices are compared last, because the step of
+/// their arrival is not known.
 pub fn first_difference(ours: &Outcome, theirs: &Outcome) -> Option<Difference> {
     let answers = ours.answers.iter().zip(&theirs.answers).enumerate();
     let mut different = answers.filter(|(_, (ours, theirs))| ours != theirs);
@@ -128,7 +130,7 @@ fn part(ours: &Answer, theirs: &Answer) -> Option<Part> {
     parts.into_iter().find(|(_, differs)| *differs).map(|(part, _)| part)
 }
 
-/// Notices that only one outcome has; the step is that in which weir gave the first, or the last one.
+/// Compares notices. The step of the difference is the one in which weir sent the first of them, or the last step.
 fn in_notices(ours: &Outcome, theirs: &Outcome) -> Option<Difference> {
     let told = |outcome: &Outcome| {
         let notices = outcome.told.iter().cloned();

@@ -1,11 +1,11 @@
-//! A differential test: drawn OpenFlow messages and frames are given to weir's datapath and to Open vSwitch, and what
-//! both answer, count and send is compared.
+//! Differential test: gives drawn OpenFlow messages and frames to weir's datapath and to Open vSwitch, and compares
+//! what both answer, count and send.
 //!
-//! A [`Case`] is a short program of messages, frames and pauses, drawn from a seed ([`draw`]). [`weir`] runs it in this
-//! process and in virtual time; [`ovs`] runs it on an instance of Open vSwitch without kernel interfaces. Both give an
-//! [`Outcome`], which [`compare`] brings into one form and compares. [`kinds`] lists the differences that a clause of
-//! the specification explains; [`shrink`] makes a case small that shows another one. [`run`] does all that for many
-//! cases.
+//! A [`Case`] is a short program of messages, frames and pauses, drawn from a seed ([`draw`]). [`weir`] runs it in
+//! this process and in virtual time; [`ovs`] runs it on an instance of Open vSwitch without kernel interfaces. Both
+//! return an [`Outcome`], which [`compare`] converts to a normal form and compares. [`kinds`] lists the differences
+//! that a clause of the specification explains; [`shrink`] reduces a case that shows another difference. [`run`] does
+//! all this for many cases.
 pub mod attributes;
 pub mod case;
 pub mod compare;

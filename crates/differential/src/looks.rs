@@ -1,10 +1,10 @@
-//! A short text of what a difference looks like, by which a survey sorts differences of no known kind.
+//! Describes a difference as a short text, by which a survey groups differences of no known kind.
 use crate::compare::{Difference, Part};
 use crate::{Answer, Case, Step, attributes};
 use weir_openflow::Body;
 use weir_openflow::model::multipart::ReplyBody;
 
-/// The step, the part of the answer, and what differs in it.
+/// Returns the kind of step, the part of the answer, and what differs in it.
 pub fn of(case: &Case, difference: &Difference) -> String {
     let what = match difference.part {
         Part::Replies => replies(&difference.ours, &difference.theirs),
@@ -74,7 +74,7 @@ fn packets_in(ours: &Answer, theirs: &Answer) -> String {
     all.join(", ")
 }
 
-/// Where two frames begin to differ, and the EtherType there.
+/// Returns the position of the first differing byte of two frames, and the EtherType.
 fn bytes(ours: &[u8], theirs: &[u8]) -> Option<String> {
     if ours.len() != theirs.len() {
         return Some(format!("lengths, {:?}", ours.len().cmp(&theirs.len())));

@@ -8,28 +8,28 @@ use weir_differential::record::Record;
 use weir_differential::run::{Comparison, Report, Unknown};
 use weir_differential::{draw, print};
 
-/// Gives drawn messages and frames to weir's datapath and to Open vSwitch, and compares what they do.
+/// Give drawn messages and frames to weir's datapath and to Open vSwitch, and compare what they do
 #[derive(Parser)]
 struct Options {
-    /// Number of cases.
+    /// Number of cases
     #[arg(long, default_value_t = 10_000)]
     cases: u64,
-    /// Seed of the first case; the others follow.
+    /// Seed of the first case; the following cases have the following seeds
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Stop after so many differences that no known kind explains.
+    /// Stop after this many differences that no known kind explains
     #[arg(long, default_value_t = 5)]
     unknown: usize,
-    /// Show this case only, and all its differences.
+    /// Show only this case, and all its differences
     #[arg(long)]
     case: Option<u64>,
-    /// Do not stop at differences of no known kind: count those that look alike.
+    /// Do not stop at differences of no known kind: count them by their looks
     #[arg(long)]
     survey: bool,
-    /// Print the table of known kinds of differences, as docs/differences.md has it.
+    /// Print the table of known kinds of differences, as docs/differences.md has it
     #[arg(long)]
     kinds: bool,
-    /// Add what the run came to to this file.
+    /// Add the run's results to this file
     #[arg(long)]
     record: Option<PathBuf>,
 }
@@ -59,7 +59,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints a case and its differences, leaving out one explained step after the other.
+/// Prints a case and its differences. After each explained difference, its step is removed and the case runs again.
 fn show(comparison: &mut Comparison, seed: u64) -> anyhow::Result<()> {
     let mut case = draw::case(seed);
     println!("{}", print::case(&case));

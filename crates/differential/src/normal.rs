@@ -1,11 +1,11 @@
-//! Brings what two switches say into one form: entries in one order, one spelling of each match.
+//! Converts the messages of switches to a normal form: entries in one order, one form of each match.
 use crate::outcome::{Answer, Told};
 use weir_openflow::Body;
 use weir_openflow::model::multipart::ReplyBody;
 use weir_openflow::model::{Bytes, Instruction, Match, MatchField, PacketInReason};
 use weir_packet::Field;
 
-/// An answer in one form.
+/// Converts an answer to normal form.
 #[must_use]
 pub fn answer(answer: &Answer) -> Answer {
     let mut answer = answer.clone();
@@ -13,8 +13,8 @@ pub fn answer(answer: &Answer) -> Answer {
     answer.replies.iter_mut().for_each(message);
     for packet in &mut answer.packets_in {
         matching(&mut packet.matching);
-        // Open vSwitch is given frames in packet-outs, and therefore does not say what of an entry sent them (OpenFlow
-        // 1.4.1, 7.4.1).
+        // Open vSwitch gets frames in packet-outs, and therefore does not report which kind of entry sent them to the
+        // controller (OpenFlow 1.4.1, 7.4.1).
         if packet.reason != PacketInReason::InvalidTtl {
             packet.reason = PacketInReason::Action;
         }
@@ -22,7 +22,7 @@ pub fn answer(answer: &Answer) -> Answer {
     answer
 }
 
-/// Multipart replies in one part.
+/// Joins the parts of multipart replies.
 fn merged(replies: Vec<Told>) -> Vec<Told> {
     let mut all: Vec<Told> = Vec::new();
     for reply in replies {
@@ -39,7 +39,7 @@ fn merged(replies: Vec<Told>) -> Vec<Told> {
     all
 }
 
-/// A whole tag as its parts. Of a packet without tag no priority is matched.
+/// Splits a match on a whole tag into its parts. For packets without tag, no priority is matched.
 fn tag_parts(value: u128, mask: u128) -> Vec<MatchField> {
     let vid = MatchField::Known { field: Field::VlanVid, value: value & 0x1fff, mask: Some(mask & 0x1fff) };
     let pcp = MatchField::Known { field: Field::VlanPcp, value: value >> 13, mask: Some(mask >> 13) };
@@ -47,7 +47,7 @@ fn tag_parts(value: u128, mask: u128) -> Vec<MatchField> {
     if is_untagged { vec![vid] } else { vec![vid, pcp] }
 }
 
-/// Wide registers as the ones of 32 bits that they consist of, the highest bits in the first.
+/// Splits wide registers into 32-bit registers, the highest bits first.
 fn narrowed(entry: &MatchField) -> Vec<MatchField> {
     let MatchField::Known { field, value, mask } = entry else { return vec![entry.clone()] };
     if *field == Field::VlanTci {
@@ -69,7 +69,7 @@ fn narrowed(entry: &MatchField) -> Vec<MatchField> {
     (0..count).filter_map(part).collect()
 }
 
-/// Brings a message into one form.
+/// Converts a message to normal form.
 pub fn message(told: &mut Told) {
     match told {
         Ok(Body::Error(error)) => error.data = Bytes::default(),
@@ -85,7 +85,7 @@ pub fn message(told: &mut Told) {
     }
 }
 
-/// Adds a part's entries to those before; whether it is of their kind.
+/// Appends a part's entries to those before. Returns false if they are of another kind.
 fn append(so_far: &mut ReplyBody, next: &ReplyBody) -> bool {
     match (so_far, next) {
         (ReplyBody::Flow(all), ReplyBody::Flow(more)) => all.extend(more.iter().cloned()),
@@ -100,7 +100,7 @@ fn list(body: &mut ReplyBody) {
         ReplyBody::Flow(entries) => {
             for entry in entries.iter_mut() {
                 matching(&mut entry.matching);
-                // A list without actions is as none.
+                // An empty action list or set equals none.
                 entry.instructions.retain(|one| {
                     !matches!(one, Instruction::ApplyActions(list) | Instruction::WriteActions(list) if list.is_empty())
                 });
@@ -119,7 +119,7 @@ fn list(body: &mut ReplyBody) {
         }
         ReplyBody::Table(tables) => {
             for table in tables.iter_mut() {
-                // Counted since the bridge was made, not since the case began; names are the switch's.
+                // These counters include earlier cases of the bridge, and names depend on the switch.
                 (table.lookup_count, table.matched_count) = (0, 0);
                 table.name.clear();
             }
@@ -132,7 +132,7 @@ fn list(body: &mut ReplyBody) {
     }
 }
 
-/// A match in one spelling: no mask of all ones, no field under a mask of none, fields in order.
+/// Converts a match to one form: no mask of all ones, no field with a zero mask, fields in order.
 fn matching(matching: &mut Match) {
     matching.fields = matching.fields.iter().flat_map(narrowed).collect();
     for entry in &mut matching.fields {

@@ -1,27 +1,27 @@
-//! What a switch did with a case, step by step.
+//! Outcome of a case on a switch, step by step.
 use weir_openflow::model::PacketIn;
 use weir_openflow::{Body, decode};
 
-/// A message from a switch, or its bytes in hexadecimal and why they cannot be decoded.
+/// A message from a switch, or the decoding error with the bytes in hexadecimal.
 pub type Told = Result<Body, String>;
 
-/// What a switch did in one step of a case.
+/// Actions of a switch in one step of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answer {
     /// Replies and errors to the step's message, in order.
     pub replies: Vec<Told>,
-    /// Packet-ins.
+    /// Packet-ins sent to the controller.
     pub packets_in: Vec<PacketIn>,
-    /// Frames sent, by port; those of a port in order.
+    /// Frames sent, with their port; frames of a port are in order.
     pub frames: Vec<(u32, Vec<u8>)>,
 }
 
-/// What a switch did with a case.
+/// Actions of a switch in a case.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outcome {
-    /// By step.
+    /// Answers by step.
     pub answers: Vec<Answer>,
-    /// Messages of the switch's own accord, packet-ins left out, in any order; in which step, where that is known.
+    /// Messages that the switch sent unasked, without packet-ins, in any order, each with its step if known.
     pub told: Vec<(Option<usize>, Told)>,
 }
 
@@ -33,7 +33,7 @@ pub fn told(bytes: &[u8]) -> Told {
     })
 }
 
-/// Takes whole messages from the front of what a channel read: transaction id and bytes of each.
+/// Removes complete messages from the front of `input`. Returns transaction id and bytes of each.
 pub fn messages(input: &mut Vec<u8>) -> Vec<(u32, Vec<u8>)> {
     let mut found = Vec::new();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Cases and differences as text.
+//! Formats cases and differences as text.
 use crate::compare::{Difference, Part};
 use crate::kinds::{self, Whose};
 use crate::{Answer, Case, Step};
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use weir_openflow::model::FlowCommand;
 use weir_openflow::{Body, Version, text};
 
-/// A case with a line for each step.
+/// Formats a case with a line for each step.
 pub fn case(case: &Case) -> String {
     let mut all = format!("seed {}, OpenFlow {}\n", case.seed, case.version.name());
     for (number, step) in case.steps.iter().enumerate() {
@@ -15,7 +15,7 @@ pub fn case(case: &Case) -> String {
     all
 }
 
-/// A step in `ovs-ofctl`'s words where it has some.
+/// Formats a step, in the syntax of `ovs-ofctl` where there is one.
 pub fn step(step: &Step, version: Version) -> String {
     match step {
         Step::Message(body) => message(body, version),
@@ -51,7 +51,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What both switches did in the part in which they differ.
+/// Formats both answers in the part in which they differ.
 pub fn difference(difference: &Difference) -> String {
     let Difference { step, part, ours, theirs, told } = difference;
     if *part == Part::Told {
@@ -72,7 +72,7 @@ fn side(part: Part, answer: &Answer) -> String {
     }
 }
 
-/// A table of the known kinds, as `docs/differences.md` has it.
+/// Formats the table of known kinds for `docs/differences.md`.
 pub fn kinds() -> String {
     let mut all = String::from("| kind | whose | clause | what |\n|---|---|---|---|\n");
     for kind in kinds::all() {

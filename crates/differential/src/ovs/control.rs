@@ -1,4 +1,4 @@
-//! The control socket of a daemon of Open vSwitch: commands as `ovs-appctl` sends them (JSON-RPC 1.0).
+//! Control socket of a daemon of Open vSwitch: sends commands as `ovs-appctl` does (JSON-RPC 1.0).
 use anyhow::{Context as _, ensure};
 use serde::Deserialize as _;
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a command may take.
+/// Longest time to wait for the answer to a command.
 const ANSWER: Duration = Duration::from_secs(30);
 
 /// A connection to a control socket.
@@ -19,7 +19,7 @@ impl Control {
         Ok(Control(stream))
     }
 
-    /// Carries out a command and waits until it is done.
+    /// Executes a command and waits until it is done.
     pub(super) fn run(&mut self, method: &str, parameters: &[&str]) -> anyhow::Result<()> {
         let request = serde_json::json!({ "id": 0, "method": method, "params": parameters });
         self.0.write_all(request.to_string().as_bytes())?;

@@ -11,23 +11,23 @@ use tempfile::TempDir;
 use weir_openflow::Version;
 use weir_testing::{Running, run, wait_until};
 
-/// Bridges for each version of OpenFlow.
+/// Number of bridges for each version of OpenFlow.
 const LANES_PER_VERSION: usize = 4;
 
-/// How long a daemon may take to start.
+/// Longest time to wait for a daemon to start.
 const START: Duration = Duration::from_secs(30);
 
-/// Lines of its log that are shown when it stops answering.
+/// Number of log lines shown if the instance stops answering.
 const LOG_LINES: usize = 8;
 
 /// Open vSwitch's schema of its configuration.
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 
-/// A running instance: its daemons end when it is dropped.
+/// A running instance. Dropping it stops its daemons.
 pub struct Instance {
     lanes: Vec<Lane>,
     control: Control,
-    // Ended before its database, and both before their folder goes.
+    // Field order is drop order: the switch stops before its database, and both before their folder is removed.
     switch: Running,
     _database: Running,
     folder: TempDir,
@@ -55,23 +55,23 @@ impl Instance {
         Ok(Instance { lanes, control, switch, _database: database, folder })
     }
 
-    /// Open vSwitch's version, as it says it.
+    /// Returns Open vSwitch's version, as printed by the daemon.
     pub fn version(&self) -> String {
         let text = run(Command::new("ovs-vswitchd").arg("--version"));
         text.lines().next().unwrap_or_default().to_owned()
     }
 
-    /// Process id of the switch.
+    /// Returns the process id of the switch.
     pub fn id(&self) -> u32 {
         self.switch.id()
     }
 
-    /// Versions of the lanes, in order.
+    /// Returns the OpenFlow versions of the lanes, in order.
     pub fn versions(&self) -> Vec<Version> {
         self.lanes.iter().map(Lane::version).collect()
     }
 
-    /// Runs a case on each lane, or none, with the number of notices that it is expected to cause.
+    /// Runs a case, or none, on each lane. Each case comes with the number of notices that it is expected to cause.
     ///
     /// # Errors
     /// The instance does not answer.
@@ -129,12 +129,13 @@ fn start_database(folder: &Path) -> anyhow::Result<Running> {
 fn start_switch(folder: &Path) -> anyhow::Result<Running> {
     let mut command = daemon("ovs-vswitchd", folder, "switch");
     command.arg(format!("unix:{}", folder.join("db.sock").display()));
-    // Of the datapaths that there are, only the one in user space, on ports without devices.
+    // Only the datapath in user space, on ports without devices.
     command.args(["--enable-dummy=override", "--disable-system"]);
     started(command, &folder.join("switch.ctl"))
 }
 
-/// A daemon in the foreground that keeps to `folder`, and ends with the thread that starts it even if that is killed.
+/// Returns the command for a daemon in the foreground that uses only `folder`. The daemon ends with the thread that
+/// starts it, even if that is killed.
 fn daemon(program: &str, folder: &Path, name: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "TERM", program]);
@@ -157,8 +158,8 @@ fn started(mut command: Command, socket: &Path) -> anyhow::Result<Running> {
 fn configure<'a>(folder: &Path, bridges: impl Iterator<Item = &'a str>) {
     let mut command = Command::new("ovs-vsctl");
     command.arg(format!("--db=unix:{}", folder.join("db.sock").display())).arg("--no-syslog");
-    // Without room for cached flows every frame goes through the OpenFlow tables, and counts there at once.
-    // As many tags as it knows are looked through, instead of one.
+    // Without room for cached flows, every frame passes the OpenFlow tables and is counted there at once. Open
+    // vSwitch parses as many tags as it supports, instead of one.
     command.args(["set", "Open_vSwitch", ".", "other_config:flow-limit=0", "other_config:vlan-limit=2"]);
     for bridge in bridges {
         command.args(["--", "add-br", bridge, "--", "set", "Bridge", bridge]);

@@ -1,4 +1,4 @@
-//! One bridge of an instance: its channel, its ports' captures, and the case that it runs.
+//! Runs a case on one bridge of an instance, over its channel and its ports' captures.
 mod clear;
 
 use super::instance::connect;
@@ -14,43 +14,43 @@ use std::path::{Path, PathBuf};
 use weir_openflow::model::{Action, Hello, Match, PacketOut, PortNo, SwitchConfig};
 use weir_openflow::{Body, Version};
 
-/// The LOCAL port among the numbers of captures.
+/// Number of the LOCAL port among the captures.
 pub(super) const LOCAL: u32 = PORTS + 1;
 
-/// Transaction ids of barriers that end steps lie above this; the last one ends a part of a case.
+/// Flag in the transaction ids of barriers that end steps; the lower bits are the step.
 const STEP_ENDS: u32 = 0x4000_0000;
 /// Transaction id of the barriers around a part of a case.
 const PART_ENDS: u32 = 0x7fff_0001;
-/// Transaction id of what is neither in a case nor ends its steps.
+/// Transaction id of messages that neither belong to a case nor end its steps.
 const ASIDE: u32 = 0x7fff_0002;
 
-/// Turns of Open vSwitch's main loop that are waited for behind a pause.
+/// Iterations of Open vSwitch's main loop to wait for after a pause.
 const TURNS: usize = 4;
 
-/// EtherType of marker frames, which no case's frames have (one for local experiments, IEEE 802).
+/// EtherType of marker frames, which no frame of a case has (one for local experiments, IEEE 802).
 pub(crate) const MARKER: u16 = 0x88b6;
 
 pub(super) struct Lane {
     version: Version,
     channel: UnixStream,
     input: Vec<u8>,
-    /// By port from 1 on, then LOCAL.
+    /// Captures by port from 1 on, then LOCAL.
     captures: Vec<Capture>,
     case: Option<Case>,
-    /// The next step to be sent.
+    /// Index of the next step to send.
     next: usize,
-    /// Whether the case has run to its end.
+    /// True if the case has run to its end.
     is_finished: bool,
     outcome: Outcome,
 }
 
-/// Path of the pipe that a port's capture goes through.
+/// Returns the path of the pipe for a port's capture.
 pub(super) fn capture(folder: &Path, bridge: &str, port: u32) -> PathBuf {
     folder.join(format!("{bridge}-{port}.pcap"))
 }
 
 impl Lane {
-    /// Makes the pipes of a bridge's ports, before the bridge is there.
+    /// Creates the pipes of a bridge's ports, before the bridge exists.
     pub(super) fn captures(folder: &Path, bridge: &str) -> anyhow::Result<Vec<Capture>> {
         (1..=LOCAL).map(|port| Capture::create(&capture(folder, bridge, port))).collect()
     }
@@ -60,7 +60,7 @@ impl Lane {
         let (input, outcome) = (Vec::new(), Outcome::default());
         let mut lane = Lane { version, channel, input, captures, case: None, next: 0, is_finished: true, outcome };
         let mut hello = lane.bytes(&Body::Hello(Hello { versions: Some(vec![version as u8]) }), ASIDE);
-        // A channel that the bridge listened for gets packet-ins once it has set how long they may be.
+        // A bridge sends packet-ins on such a channel only after a set-config with the length of packet-ins.
         hello.extend(lane.bytes(&Body::SetConfig(SwitchConfig { flags: 0, miss_send_len: 0xffff }), ASIDE));
         hello.extend(lane.bytes(&Body::BarrierRequest, PART_ENDS));
         lane.channel.write_all(&hello)?;
@@ -72,7 +72,7 @@ impl Lane {
         self.version
     }
 
-    /// Takes a case to be run.
+    /// Starts a case.
     pub(super) fn begin(&mut self, case: Option<&Case>) {
         let steps = case.map_or(0, |case| case.steps.len());
         (self.case, self.next, self.is_finished) = (case.cloned(), 0, case.is_none());
@@ -83,13 +83,13 @@ impl Lane {
         self.is_finished
     }
 
-    /// Gives the outcome of the case.
+    /// Returns the outcome of the case.
     pub(super) fn end(&mut self) -> Option<Outcome> {
         self.case.take()?;
         Some(std::mem::take(&mut self.outcome))
     }
 
-    /// Sends the case's steps up to the next pause, or to its end and what makes the bridge empty again.
+    /// Sends the case's steps up to the next pause, or to its end with the messages that clear the bridge.
     pub(super) fn send(&mut self) -> anyhow::Result<()> {
         if self.is_finished {
             return Ok(());
@@ -114,7 +114,7 @@ impl Lane {
         self.channel.write_all(&bytes).context("sending to Open vSwitch")
     }
 
-    /// Receives what the bridge answers to the steps sent.
+    /// Receives the bridge's answers to the steps sent.
     pub(super) fn receive(&mut self) -> anyhow::Result<()> {
         if self.is_finished {
             return Ok(());
@@ -129,7 +129,7 @@ impl Lane {
         self.receive_frames(&frames)?;
         self.next = end;
         if end < case.steps.len() {
-            // Behind the pause.
+            // Continue after the pause.
             self.next += 1;
         } else {
             self.is_finished = true;
@@ -151,10 +151,10 @@ impl Lane {
                     Ok(Body::BarrierReply) if xid == PART_ENDS => is_over = true,
                     Ok(Body::BarrierReply) if xid & STEP_ENDS != 0 => step = (xid & !STEP_ENDS) as usize + 1,
                     told if xid as usize == step + 1 => self.outcome.answers[step].replies.push(told),
-                    // A frame that it cannot bring through its tables is answered with an error, as it is in a
-                    // packet-out.
+                    // If the bridge cannot pass a frame through its tables, it answers the frame's packet-out with an
+                    // error.
                     told if xid == ASIDE => self.outcome.answers[step].replies.push(told),
-                    // A notice may come long after the step that caused it.
+                    // A notice may arrive long after the step that caused it.
                     told => self.outcome.told.push((None, told)),
                 }
             }
@@ -182,11 +182,10 @@ impl Lane {
     }
 }
 
-/// Between the parts of a case.
+/// Methods that run between the parts of a case.
 impl Lane {
-    /// Takes what the bridge tells after a pause that has just passed. Open vSwitch looks at time-outs once a turn of
-    /// its main loop, and answers a barrier in each. A lane without a case takes part: a silent channel would be
-    /// closed.
+    /// Receives the notices after a pause. Open vSwitch checks timeouts once in each iteration of its main loop, and
+    /// answers a barrier in each. Lanes without a case take part, because a silent channel would be closed.
     pub(super) fn settle(&mut self) -> anyhow::Result<()> {
         for _ in 0..TURNS {
             self.channel.write_all(&self.bytes(&Body::BarrierRequest, PART_ENDS))?;
@@ -225,7 +224,7 @@ impl Lane {
     }
 }
 
-/// The frame that is sent behind the one of a step.
+/// Returns the marker frame that follows the frame of a step.
 fn marker(step: u32) -> Vec<u8> {
     let mut frame = vec![0xff; 12];
     frame.extend(MARKER.to_be_bytes());

@@ -1,10 +1,10 @@
-//! Runs cases on an instance of Open vSwitch of its own: dummy ports, no kernel interface, a clock that stands still
-//! but for pauses.
+//! Runs cases on a separate instance of Open vSwitch: dummy ports, no kernel interface, a clock that advances only in
+//! pauses.
 //!
-//! An instance has many bridges (*lanes*), which run a case each at the same time. All steps of a case are sent without
-//! waiting for answers. Frames are given to a bridge as packet-outs to its tables from the port that they come in by;
-//! each frame and what it caused is told apart by a marker frame that is sent behind it to every port and to the
-//! controller.
+//! An instance has many bridges (*lanes*), each of which runs a case, all at the same time. All steps of a case are
+//! sent without waiting for answers. A frame is sent to a bridge as a packet-out to its tables, with its input port.
+//! A marker frame follows each frame to every port and to the controller, so that the effects of each frame can be
+//! told apart.
 mod control;
 mod instance;
 mod lane;

@@ -1,36 +1,36 @@
-//! Frames that dummy ports send: each port writes a capture file into a named pipe.
+//! Reads the frames that dummy ports send: each port writes a capture file into a named pipe.
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Bytes of a capture file's header and of a record's.
+/// Bytes of a capture file's header and of a record's header.
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 
-/// Bytes that a pipe is to hold: more than one case sends to a port.
+/// Size of a pipe in bytes: more than the frames of a case at one port.
 const PIPE_BYTES: usize = 1 << 20;
 
 /// The reading end of a port's capture.
 pub(super) struct Capture {
     pipe: File,
     rest: Vec<u8>,
-    /// Whether the file's header has been read.
+    /// True if the file's header has been read.
     is_begun: bool,
 }
 
 impl Capture {
-    /// Makes the pipe and opens it for reading: also for writing, so that it has no end.
+    /// Creates the pipe and opens it for reading and writing, so that it never reports an end of file.
     pub(super) fn create(path: &Path) -> anyhow::Result<Capture> {
         rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
         let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
         let pipe = File::options().read(true).write(true).custom_flags(flags).open(path)?;
-        // Only root may have larger pipes than a limit: the usual size does for most cases.
+        // Only root may exceed the system's limit; the usual size suffices for most cases.
         let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_BYTES);
         Ok(Capture { pipe, rest: Vec::new(), is_begun: false })
     }
 
-    /// Frames sent since the last call.
+    /// Returns the frames sent since the last call.
     pub(super) fn frames(&mut self) -> anyhow::Result<Vec<Vec<u8>>> {
         self.read()?;
         let mut at = 0;

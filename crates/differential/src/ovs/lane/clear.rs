@@ -1,4 +1,4 @@
-//! Makes a bridge empty behind a case.
+//! Clears a bridge after a case.
 use super::{ASIDE, Lane, MARKER, PART_ENDS};
 use crate::case::bytes_of;
 use crate::outcome;
@@ -11,17 +11,17 @@ use weir_openflow::model::meter::{self, MeterMod};
 use weir_openflow::model::{FlowCommand, FlowFlags, FlowMod, GroupId, Match, MeterId};
 use weir_packet::Field;
 
-/// Cookie of the entry that is deleted behind a case.
+/// Cookie of the entry that is added and deleted after a case.
 const CASE_TOLD: u64 = 0xfeed_0000_0000_0001;
 
-/// Barriers that are sent while notices are missing.
+/// Maximum number of barriers sent while notices are missing.
 const PATIENCE: usize = 100;
 
 /// Highest number of a bundle that cases open.
 const BUNDLES: u32 = 2;
 
 impl Lane {
-    /// Sends what empties the bridge behind a case.
+    /// Sends the messages that clear the bridge after a case.
     pub(in crate::ovs) fn send_clear(&mut self) -> anyhow::Result<()> {
         if self.case.is_none() {
             return Ok(());
@@ -40,10 +40,10 @@ impl Lane {
         self.channel.write_all(&bytes).context("sending to Open vSwitch")
     }
 
-    /// Waits until the bridge is empty, and for the last notices of the case, of which `expected` are to come.
+    /// Waits until the bridge is clear, and for the last notices of the case, `expected` in total.
     ///
-    /// Notices of removed entries come later than answers: most often before that of an entry which was removed behind
-    /// them, but not always. So if fewer than expected have come, they get some more time.
+    /// Notices of removed entries arrive later than answers: most often, but not always, before the notice of an
+    /// entry that was removed after them. If fewer than expected have arrived, the wait is extended.
     pub(in crate::ovs) fn receive_clear(&mut self, expected: usize) -> anyhow::Result<()> {
         if self.case.is_none() {
             return Ok(());
@@ -69,7 +69,7 @@ impl Lane {
         }
     }
 
-    /// Messages that add an entry and delete it, so that it is told of.
+    /// Returns messages that add an entry and delete it, which causes a notice.
     fn sentinel(&self) -> Vec<u8> {
         let cookie = CASE_TOLD;
         let matching = Match::any().with(Field::EthType, MARKER);
