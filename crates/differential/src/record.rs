@@ -1,4 +1,4 @@
-//! Records of comparisons: what was run, and how often each kind of difference was seen.
+//! Records of comparisons: the runs, and the number of differences of each kind.
 use crate::kinds::{self, Whose};
 use crate::run::Report;
 use serde::{Deserialize, Serialize};
@@ -8,45 +8,45 @@ use std::path::Path;
 /// A record of one or more runs, which compared different seeds.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Record {
-    /// Command that made it.
+    /// Command that created the record.
     pub command: String,
-    /// weir's commit or version.
+    /// Commit or version of weir.
     pub weir: String,
-    /// Open vSwitch's version.
+    /// Version of Open vSwitch.
     pub open_vswitch: String,
     /// Seeds of the cases: first and last of each run.
     pub seeds: Vec<(u64, u64)>,
-    /// Cases compared to their ends.
+    /// Number of cases compared to their ends.
     pub cases: u64,
-    /// Cases in which nothing differed.
+    /// Number of cases without a difference.
     pub same: u64,
-    /// Messages, frames and pauses in them.
+    /// Number of messages, frames and pauses in the cases.
     pub steps: u64,
-    /// Runs of cases on both switches, those after a step was left out included.
+    /// Number of runs of cases on both switches, including those after a step was removed.
     pub runs: u64,
-    /// Runs on a new instance, since a difference might be one of time only.
+    /// Number of repeated runs on a new instance, for differences that may be caused by timing only.
     pub again: u64,
-    /// Differences that no kind explains.
+    /// Number of differences that no kind explains.
     pub unknown: u64,
-    /// How often each kind was seen.
+    /// Differences by kind.
     pub kinds: BTreeMap<String, Seen>,
 }
 
 /// A kind in a record.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Seen {
-    /// How often it was seen.
+    /// Number of differences of this kind.
     pub count: u64,
-    /// Whose answer is not as specified.
+    /// Switch whose answer deviates from the specification.
     pub whose: Whose,
-    /// The clause that explains it.
+    /// Clause of the specification that explains the difference.
     pub clause: String,
-    /// Both answers.
+    /// Both answers in a sentence.
     pub why: String,
 }
 
 impl Record {
-    /// Reads a record; an empty one if there is no such file.
+    /// Reads a record. Returns an empty one if the file does not exist.
     ///
     /// # Errors
     /// The file cannot be read, or is no record.
@@ -57,7 +57,7 @@ impl Record {
         Ok(serde_json::from_slice(&std::fs::read(path)?)?)
     }
 
-    /// Adds a run.
+    /// Adds the results of a run.
     pub fn add(&mut self, report: &Report, seeds: (u64, u64)) {
         self.seeds.push(seeds);
         self.cases += report.cases;
@@ -74,7 +74,7 @@ impl Record {
         }
     }
 
-    /// Writes it.
+    /// Writes the record.
     ///
     /// # Errors
     /// The file cannot be written.

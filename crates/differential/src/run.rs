@@ -1,7 +1,7 @@
 //! Runs many cases on both switches, explains differences, and shrinks those that no kind explains.
 //!
-//! A step in which both differ for a known reason may leave the switches in different states. So it is left out, and
-//! the rest of the case runs again: until nothing differs, or something unknown does.
+//! A step with an explained difference may leave the switches in different states. So the step is removed and the
+//! rest of the case runs again, until there is no difference, or an unknown one.
 use crate::compare::{Difference, Part, first_difference};
 use crate::kinds::kinds_of;
 use crate::ovs::Instance;
@@ -9,39 +9,39 @@ use crate::{Case, Outcome, draw, looks, shrink, weir};
 use std::collections::{BTreeMap, VecDeque};
 use weir_openflow::Version;
 
-/// Cases that wait for a lane at most.
+/// Maximum number of cases that wait for a lane.
 const WAITING: usize = 512;
 
-/// How often a case runs again whose difference may be one of time only.
+/// Number of times that a case runs again whose difference may be caused by timing only.
 const RETRIES: usize = 3;
 
-/// A difference that no kind explains, made small.
+/// A difference that no kind explains, shrunk.
 #[derive(Debug, Clone)]
 pub struct Unknown {
-    /// The smallest case found that shows it.
+    /// The smallest case found that shows the difference.
     pub case: Case,
-    /// The difference.
+    /// The difference in this case.
     pub difference: Difference,
 }
 
-/// What many cases came to.
+/// Results of many cases.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// Cases drawn and compared to their ends.
+    /// Number of cases drawn and compared to their ends.
     pub cases: u64,
-    /// Cases without any difference.
+    /// Number of cases without a difference.
     pub same: u64,
-    /// Runs on both switches, those after a step was left out included.
+    /// Number of runs on both switches, including those after a step was removed.
     pub runs: u64,
-    /// Runs on a new instance, since a difference might be one of time only.
+    /// Number of repeated runs on a new instance, for differences that may be caused by timing only.
     pub again: u64,
-    /// Steps compared in the cases as drawn: messages, frames and pauses.
+    /// Number of steps compared in the cases as drawn: messages, frames and pauses.
     pub steps: u64,
     /// Differences by kind.
     pub kinds: BTreeMap<&'static str, u64>,
     /// Differences of no known kind.
     pub unknown: Vec<Unknown>,
-    /// In a survey: how many differences of no known kind look alike, and the first, made small.
+    /// In a survey: differences of no known kind by their looks, with their number and the first one, shrunk.
     pub alike: BTreeMap<String, (u64, Unknown)>,
 }
 
@@ -49,15 +49,15 @@ pub struct Report {
 pub struct Comparison {
     instance: Instance,
     versions: Vec<Version>,
-    /// Unknown differences after which to stop.
+    /// Number of unknown differences after which the comparison stops.
     most_unknown: usize,
-    /// Whether unknown differences are only counted by their looks.
+    /// True for a survey, which only counts unknown differences by their looks.
     is_survey: bool,
     report: Report,
 }
 
 impl Comparison {
-    /// A comparison with a new instance of Open vSwitch that stops after so many unknown differences.
+    /// Starts a comparison with a new instance of Open vSwitch. It stops after `most_unknown` unknown differences.
     ///
     /// # Errors
     /// The instance does not start.
@@ -67,12 +67,13 @@ impl Comparison {
         Ok(Comparison { instance, versions, most_unknown, is_survey, report: Report::default() })
     }
 
-    /// The instance.
+    /// Returns the instance of Open vSwitch.
     pub fn instance(&self) -> &Instance {
         &self.instance
     }
 
-    /// Compares the cases of seeds, those with pauses apart from the others; what all cases so far came to.
+    /// Compares the cases of the seeds, those with pauses separately from the others. Returns the results of all
+    /// cases so far.
     ///
     /// # Errors
     /// The instance does not answer.
@@ -91,14 +92,14 @@ impl Comparison {
                 break;
             };
             for again in self.round(queue)? {
-                // One whose pauses were left out runs with the others.
+                // A case whose pauses were removed joins the cases without pauses.
                 queues[usize::from(again.has_pauses())].push((again, false));
             }
         }
         Ok(&self.report)
     }
 
-    /// Runs a case on each lane; those to be run again.
+    /// Runs a case on each lane. Returns the cases to be run again.
     fn round(&mut self, queue: &mut Queue) -> anyhow::Result<Vec<Case>> {
         let taken: Vec<_> = self.versions.iter().map(|version| queue.take(*version)).collect();
         let cases: Vec<_> = taken.iter().map(|taken| taken.as_ref().map(|(case, _)| case.clone())).collect();
@@ -116,7 +117,7 @@ impl Comparison {
         Ok(again)
     }
 
-    /// Counts a difference by its kinds, or notes it as unknown; what is left to be compared of the case.
+    /// Counts a difference by its kinds, or records it as unknown. Returns the rest of the case to compare.
     fn judge(&mut self, case: Case, difference: Difference) -> anyhow::Result<Option<Case>> {
         let Some(difference) = self.confirmed(&case, difference)? else {
             self.report.cases += 1;
@@ -139,10 +140,10 @@ impl Comparison {
         Ok(None)
     }
 
-    /// A difference that stays, or that is of a known kind.
+    /// Returns the difference if it persists, or is of a known kind.
     ///
-    /// A notice of Open vSwitch may come so late that the next case seems to have caused it, and now and then it looks
-    /// at time-outs later than it should: such a case runs again, alone on a new instance.
+    /// A notice of Open vSwitch may arrive so late that the next case seems to have caused it, and sometimes it
+    /// checks timeouts later than it should: such a case runs again, alone on a new instance.
     fn confirmed(&mut self, case: &Case, difference: Difference) -> anyhow::Result<Option<Difference>> {
         let is_late = difference.part == Part::Told || case.has_pauses();
         let mut found = Some(difference);
@@ -159,7 +160,8 @@ impl Comparison {
         Ok(found)
     }
 
-    /// Runs cases on both switches; where they first differ. If Open vSwitch ends, a new instance runs each alone.
+    /// Runs cases on both switches. Returns the first difference of each. If Open vSwitch exits, a new instance runs
+    /// each alone.
     fn differences(&mut self, cases: &[Option<Case>]) -> anyhow::Result<Vec<Option<Difference>>> {
         let ours: Vec<_> = cases.iter().map(|case| case.as_ref().map(weir::run)).collect();
         let both = cases.iter().zip(&ours);
@@ -177,7 +179,7 @@ impl Comparison {
         lanes.map(|lane| ours[lane].as_ref().map_or(Ok(None), |ours| self.alone(&all, lane, ours))).collect()
     }
 
-    /// Runs the case of one lane, none on the others.
+    /// Runs the case of one lane alone.
     fn alone(
         &mut self,
         all: &[Option<(Case, usize)>],
@@ -195,7 +197,7 @@ impl Comparison {
         }
     }
 
-    /// Where both differ in one case.
+    /// Returns the first difference in one case.
     ///
     /// # Errors
     /// The instance does not answer.
@@ -208,7 +210,8 @@ impl Comparison {
         Ok(self.differences(&cases)?.into_iter().flatten().next())
     }
 
-    /// A case without the step that differs. Notices come last: where only they differ, the case is over.
+    /// Returns the case without the differing step, or `None` if only notices differ: they are compared last, so the
+    /// case is finished.
     fn rest(&mut self, case: Case, difference: &Difference) -> Option<Case> {
         if matches!(difference.part, Part::Told | Part::Ended) {
             self.report.cases += 1;
@@ -228,7 +231,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// A smaller case with an unknown difference that looks alike.
+    /// Shrinks a case while an unknown difference with equal looks remains.
     fn shrunk(&mut self, mut unknown: Unknown) -> anyhow::Result<Unknown> {
         let wanted = looks::of(&unknown.case, &unknown.difference);
         'smaller: loop {
@@ -245,7 +248,7 @@ impl Comparison {
     }
 }
 
-/// Cases that wait, by version, and whether each is as it was drawn.
+/// Waiting cases by version, each with a flag that is true if the case is unchanged since it was drawn.
 #[derive(Default)]
 struct Queue(BTreeMap<Version, VecDeque<(Case, bool)>>);
 

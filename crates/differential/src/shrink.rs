@@ -1,5 +1,5 @@
-//! Makes a case small that shows a difference: leaves out steps, then parts of messages, while the difference stays of
-//! its kind.
+//! Shrinks a case that shows a difference: removes steps, then parts of messages, while a difference of this kind
+//! remains.
 use crate::case::bytes_of;
 use crate::{Case, Step};
 use weir_openflow::Body;
@@ -7,8 +7,8 @@ use weir_openflow::model::bundle::BundleAdd;
 use weir_openflow::model::group::{BucketId, GroupMod};
 use weir_openflow::model::{Action, FlowMod, Instruction};
 
-/// Cases that are smaller by one step or one part of a message, largest cuts first. The last step, which deletes all
-/// entries, stays.
+/// Returns the cases that are smaller by one step or one part of a message, largest cuts first. The last step, which
+/// deletes all entries, is never removed.
 pub fn smaller(case: &Case) -> Vec<Case> {
     let cut = case.steps.len().saturating_sub(1);
     let mut all: Vec<Case> = (0..cut).rev().map(|step| case.without(step)).collect();
@@ -23,7 +23,7 @@ pub fn smaller(case: &Case) -> Vec<Case> {
     all
 }
 
-/// Whether the case's version has bytes for all its messages.
+/// Returns true if the case's version can encode all its messages.
 fn is_possible(case: &Case) -> bool {
     case.steps.iter().all(|step| match step {
         Step::Message(body) => bytes_of(body, 1, case.version).is_some(),
@@ -111,7 +111,7 @@ fn smaller_groups(group: &GroupMod) -> Vec<GroupMod> {
     for at in 0..group.buckets.len() {
         let mut fewer = group.clone();
         fewer.buckets.remove(at);
-        // Versions before 1.5 know them by their places.
+        // Versions before 1.5 identify buckets by their positions.
         for (id, bucket) in (0..).zip(&mut fewer.buckets) {
             bucket.id = BucketId(id);
         }

@@ -23,7 +23,7 @@ struct Switch {
     version: Version,
 }
 
-/// What weir does with a case.
+/// Runs a case on weir. Returns its outcome.
 pub fn run(case: &Case) -> Outcome {
     let mut switch = Switch::new(case.version);
     let mut outcome = Outcome::default();
@@ -87,7 +87,7 @@ impl Switch {
         while self.datapath.expire(self.now, &mut self.out).is_some_and(|next| next <= self.now) {}
     }
 
-    /// Takes what the step made.
+    /// Collects the results of a step.
     fn answer(&mut self, xid: u32, outcome: &mut Outcome) -> Answer {
         let mut answer = Answer::default();
         for (_, message) in std::mem::take(&mut self.out.messages) {

@@ -1,11 +1,12 @@
-//! weir and Open vSwitch do the same with drawn messages and frames, or differ in a way that a clause explains.
+//! Checks that weir and Open vSwitch answer drawn messages and frames equally, or differ in ways that a clause
+//! explains.
 use weir_differential::print;
 use weir_differential::run::Comparison;
 
 /// Programs of Open vSwitch that an instance needs.
 const PROGRAMS: [&str; 5] = ["setpriv", "ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"];
 
-/// Cases compared: of every version, with and without pauses.
+/// Number of cases compared, of every version, with and without pauses.
 const CASES: u64 = 2048;
 
 #[test]
@@ -26,7 +27,7 @@ fn drawn_cases_differ_in_explained_ways_only() {
     let unknown: String = unknown.collect();
     assert!(unknown.is_empty(), "of no known kind; repeat with cargo run -p weir-differential -- {unknown}");
     assert_eq!(report.cases, CASES);
-    // What is drawn must not only be refused: most cases are the same to their ends, and known differences are met.
+    // Drawn messages must not all be refused: most cases agree to their ends, and known differences occur.
     assert!(report.same > CASES / 3, "only {} cases are the same", report.same);
     assert!(report.kinds.len() > 10, "only {:?}", report.kinds);
 }
