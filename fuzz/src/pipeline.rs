@@ -1,4 +1,5 @@
-//! Flow entries, groups, meters and packets drawn from a fuzzer's input: of few values, so that they meet.
+//! Draws flow entries, groups, meters and packets from a fuzzer's input. They have few different values, so that
+//! packets match entries.
 use arbitrary::Arbitrary;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
@@ -10,28 +11,28 @@ use weir_packet::craft::{Craft, TcpHeader};
 use weir_packet::field::{eth_type, ip_proto};
 use weir_packet::{Field, MacAddr};
 
-/// Tables in play.
+/// Number of tables.
 pub const TABLES: u8 = 4;
-/// Ports in play, from 1 on.
+/// Number of ports, numbered from 1.
 pub const PORTS: u32 = 4;
-/// Groups in play, from 1 on; each leads only to lower ones.
+/// Number of groups, numbered from 1; a group sends only to groups with lower numbers.
 const GROUPS: u32 = 4;
-/// Meters in play, from 1 on.
+/// Number of meters, numbered from 1.
 const METERS: u32 = 3;
-/// Actions of a list, buckets of a group and bands of a meter at most.
+/// Maximum number of actions in a list, buckets in a group and bands in a meter.
 const MOST: usize = 4;
 
-/// What is drawn.
+/// Style of the drawn items.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 pub struct Style {
-    /// Which of two matches has the higher priority.
+    /// Determines which of two matches has the higher priority.
     order: u16,
-    /// Whether only what [`weir_reference::Reference`] knows is drawn.
+    /// True to draw only what [`weir_reference::Reference`] implements.
     pub plain: bool,
 }
 
-/// A match: its bits choose the fields. Entries take their priority from it, too: no two that match one packet have the
-/// same one, or either might be taken.
+/// A match, whose fields are chosen by its bits. An entry's priority is computed from it, too: two entries that match
+/// one packet never have equal priorities, with which either might be taken.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 pub struct Looks(pub u16);
 
@@ -40,15 +41,15 @@ pub struct Looks(pub u16);
 pub struct Flow {
     command: u8,
     table: u8,
-    /// The first match.
+    /// Match of the first entry.
     looks: Looks,
-    /// How many entries, less one, and how far apart their matches are: more than a few change how a table is searched.
+    /// Number of entries less one, and the step between their matches. Many entries change how a table is searched.
     more: u8,
     step: u8,
     timeouts: u8,
     flags: u8,
     cookie: u8,
-    /// Its instructions, in the order they are written.
+    /// Instructions of the entries, in the order in which they are written.
     goto: Option<u8>,
     apply: Option<Vec<Act>>,
     clears: bool,
@@ -58,7 +59,7 @@ pub struct Flow {
     meter: Option<u8>,
 }
 
-/// An action: which, and a number for it.
+/// An action: its kind, and a number for it.
 #[derive(Debug, Arbitrary)]
 pub struct Act(u8, u8);
 
@@ -71,7 +72,7 @@ pub struct Group {
     buckets: Vec<Share>,
 }
 
-/// A bucket.
+/// A bucket of a group.
 #[derive(Debug, Arbitrary)]
 struct Share {
     weight: u8,
@@ -89,11 +90,11 @@ pub struct Meter {
     bands: Vec<(u8, u8, u8)>,
 }
 
-/// A packet: its bits choose what it has.
+/// A packet, whose headers are chosen by its bits.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 pub struct Packet(u16);
 
-/// Takes bits off the low end of a number.
+/// Removes bits from the low end of a number and returns them.
 fn take(from: &mut u16, bits: u32) -> u16 {
     let taken = *from & ((1 << bits) - 1);
     *from >>= bits;
@@ -104,13 +105,13 @@ fn mac(number: u16) -> MacAddr {
     MacAddr::from_bits(0x0200_0000_0000 | u64::from(number))
 }
 
-/// One of 16 addresses of four networks.
+/// Returns one of 16 addresses of four networks.
 fn address(number: u16) -> u32 {
     0x0a00_0000 | u32::from(number & 3) << 22 | u32::from(number >> 2 & 3)
 }
 
 impl Looks {
-    /// The match that its bits describe. Of each field most values say nothing, so that many packets match.
+    /// Returns the match. For each field, most values leave it out, so that many packets match.
     pub fn matching(self) -> Match {
         let mut bits = self.0;
         let mut matching = Match::any();
@@ -136,13 +137,14 @@ impl Looks {
         network(matching, bits)
     }
 
-    /// A priority of its own: an odd factor gives each number another one.
+    /// Returns the priority, which is unique: multiplication by an odd factor maps different numbers to different
+    /// ones.
     fn priority(self, style: Style) -> u16 {
         self.0.wrapping_mul(style.order | 1)
     }
 }
 
-/// What a match says of network and transport: 32 kinds.
+/// Adds one of 32 kinds of match on network and transport.
 fn network(matching: Match, kind: u16) -> Match {
     let ipv4 = |matching: Match| matching.with(Field::EthType, eth_type::IPV4);
     let prefix = |length: u32| u32::MAX.checked_shl(32 - length).unwrap_or(0);
@@ -165,7 +167,7 @@ fn network(matching: Match, kind: u16) -> Match {
 }
 
 impl Packet {
-    /// The frame that its bits describe.
+    /// Returns the frame.
     pub fn frame(self) -> Vec<u8> {
         let mut bits = self.0;
         let frame = Craft::ethernet(mac(take(&mut bits, 2)), mac(1 + take(&mut bits, 2)));
@@ -209,11 +211,11 @@ impl Flow {
         all.into_iter().flatten().collect()
     }
 
-    /// The flow-mods.
+    /// Returns the flow-mods.
     pub fn mods(&self, style: Style) -> impl Iterator<Item = FlowMod> + '_ {
         use FlowCommand::{Add, Delete, DeleteStrict, Modify, ModifyStrict};
         let command = [Add, Add, Add, Add, Modify, ModifyStrict, Delete, DeleteStrict][usize::from(self.command % 8)];
-        // All packets come to the first one.
+        // The first table is the most frequent one, because all packets enter there.
         let table = [0, 0, 0, 1, 1, 2, 2, 3][usize::from(self.table % 8)];
         let count = if self.more < 128 { 1 } else { u16::from(self.more % 64) + 1 };
         let instructions = self.instructions(table, style);
@@ -237,17 +239,17 @@ fn meter_id(number: u8) -> MeterId {
     MeterId(1 + u32::from(number) % METERS)
 }
 
-/// Actions, which may lead to the groups up to a number.
+/// Returns actions, which may send to groups with numbers up to `groups`.
 fn actions(list: &[Act], groups: u32, style: Style) -> Vec<Action> {
     list.iter().take(MOST).filter_map(|act| act.action(groups, style)).collect()
 }
 
 impl Act {
-    /// The action; none if it would lead to a group and may not.
+    /// Returns the action, or `None` for a group action without an allowed group.
     fn action(&self, groups: u32, style: Style) -> Option<Action> {
         let Act(which, value) = *self;
         let number = u16::from(value);
-        // The first ones are what [`weir_reference::Reference`] knows.
+        // The first eight are those that [`weir_reference::Reference`] implements.
         Some(match which % if style.plain { 8 } else { 20 } {
             0..=3 => Action::output(PortNo(1 + u32::from(value) % (PORTS + 1))),
             4 => Action::set_mac(Field::EthDst, mac(number % 4)),
@@ -272,11 +274,11 @@ impl Act {
 }
 
 impl Group {
-    /// The group-mod.
+    /// Returns the group-mod.
     pub fn change(&self, style: Style) -> GroupMod {
         let number = 1 + u32::from(self.group) % GROUPS;
         let commands = [GroupMod::ADD, GroupMod::MODIFY, GroupMod::MODIFY, GroupMod::DELETE];
-        // The plain reference keeps all its groups.
+        // The reference implements no deletion of groups.
         let command = commands[usize::from(self.command) % if style.plain { 3 } else { 4 }];
         let kind = self.kind % 4;
         let shares = self.buckets.iter().take(if command == GroupMod::DELETE { 0 } else { MOST });
@@ -296,7 +298,7 @@ impl Group {
 }
 
 impl Share {
-    /// The bucket; `lower` is the highest group that it may lead to.
+    /// Returns the bucket; `lower` is the highest group that it may send to.
     fn bucket(&self, id: BucketId, kind: u8, lower: u32, style: Style) -> Bucket {
         let watched =
             |number: u8, most: u32| Some(u32::from(number) % (2 * most + 2)).filter(|at| (1..=most).contains(at));
@@ -309,7 +311,7 @@ impl Share {
     }
 }
 
-/// A group of each number and a meter of each, which the first entries can send to.
+/// Returns an add of each group and of each meter, so that the first entries can use them.
 pub fn first() -> (Vec<GroupMod>, Vec<MeterMod>) {
     let bucket = |group| Bucket::new(BucketId(0), vec![Action::output(PortNo(group))]);
     let groups = (1..=GROUPS).map(|group| GroupMod {
@@ -330,7 +332,7 @@ pub fn first() -> (Vec<GroupMod>, Vec<MeterMod>) {
 }
 
 impl Meter {
-    /// The meter-mod.
+    /// Returns the meter-mod.
     pub fn change(&self) -> MeterMod {
         let command = [meter::command::ADD, meter::command::MODIFY, meter::command::MODIFY, meter::command::DELETE];
         let units = if self.flags & 1 == 0 { meter::flags::PKTPS } else { meter::flags::KBPS };

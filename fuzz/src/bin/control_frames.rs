@@ -1,8 +1,8 @@
-//! Frames that control protocols consist of (ARP, neighbour discovery, ping, LLDP), at a host of a lab and at the
+//! Frames of control protocols (ARP, neighbour discovery, ping, LLDP), received by a host of a lab and by the
 //! learning controller.
 //!
-//! The first byte chooses which of the two. Then follow operations: a byte that chooses, a byte of length, and as many
-//! bytes. No program of the project reads DHCP; its frames are UDP datagrams like others.
+//! The first byte chooses the receiver. Operations follow: a byte that chooses, a byte of length, and as many bytes.
+//! No program of the project parses DHCP; its frames are ordinary UDP datagrams.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ use weir_port::{Counters, LinkState, Port, PortError, PortInfo};
 use weir_scenario::Scenario;
 use weir_units::Instant;
 
-/// Memory that either may take: stations, neighbours and waiting frames have limits.
+/// Memory limit of either receiver in bytes: stations, neighbours and waiting frames are limited.
 const MEMORY: usize = 64 << 20;
 /// Rounds of a host without waiting, after which it counts as stuck.
 const MAX_ROUNDS: usize = 1000;
@@ -73,7 +73,7 @@ fn operations(mut rest: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     })
 }
 
-/// A port whose frames come from the input; what is sent is kept.
+/// A port that receives frames from the input and keeps the frames sent.
 struct Wire {
     info: PortInfo,
     incoming: Arc<Mutex<VecDeque<Frame>>>,
@@ -106,7 +106,8 @@ impl Port for Wire {
     }
 }
 
-/// A host receives frames while time passes: it does not spin, and what it sends are frames of its own.
+/// Runs a host that receives frames while time passes: it must not spin, and must send only frames with its own
+/// address.
 fn host<'a>(operations: impl Iterator<Item = (u8, &'a [u8])>) {
     let (incoming, sent) = (Arc::<Mutex<VecDeque<Frame>>>::default(), Arc::<Mutex<Vec<Frame>>>::default());
     let info = PortInfo { spec: "fuzz".into(), name: "fuzz".into(), mac: HOST, mtu: 1500 };
@@ -137,14 +138,14 @@ fn host<'a>(operations: impl Iterator<Item = (u8, &'a [u8])>) {
     host.finish();
 }
 
-/// A frame for the host; the choice says whether it is addressed to it, and whether its checksum is made right.
+/// Returns a frame for the host. Bits of `choice` set the destination to the host, and correct the checksum.
 fn frame_of(choice: u8, bytes: &[u8]) -> Frame {
     let mut bytes = bytes.to_vec();
     if choice & 1 != 0 && bytes.len() >= 6 {
         bytes[..6].copy_from_slice(&HOST.0);
     }
     if choice & 2 != 0 && bytes.len() >= 58 && bytes[12..14] == [0x86, 0xdd] {
-        // ICMPv6 behind an IPv6 header, as neighbour discovery has it.
+        // ICMPv6 after an IPv6 header, as in neighbour discovery.
         let length = u16::try_from(bytes.len() - 54).expect("a short frame");
         bytes[18..20].copy_from_slice(&length.to_be_bytes());
         bytes[20] = 58;
@@ -156,7 +157,7 @@ fn frame_of(choice: u8, bytes: &[u8]) -> Frame {
     Frame::from_bytes(&bytes)
 }
 
-/// The learning controller is told packets and other messages: what it answers can be encoded, and every packet is sent
+/// Runs the learning controller on packets and other messages: every answer can be encoded, and every packet is sent
 /// or counted.
 fn controller<'a>(choice: u8, operations: impl Iterator<Item = (u8, &'a [u8])>) {
     let version = Version::ALL[usize::from(choice >> 1) % Version::ALL.len()];

@@ -1,5 +1,6 @@
-//! Lines of the control socket: a request or a reply is refused, or written and read as the same one; the text in a
-//! request (ports, queues, entries, groups, meters, packets, virtual switches) is refused or means what it says.
+//! Lines of the control socket. A request or a reply is rejected, or unchanged by writing and reading it again. Text
+//! inside a request (ports, queues, entries, groups, meters, packets, virtual switches) is rejected or parsed
+//! correctly.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use std::fmt::{Debug, Display};
@@ -15,7 +16,7 @@ use weir_switch::PortArgument;
 use weir_switch::ctl::{Reply, Request, described};
 use weir_units::Bps;
 
-/// What virtual switches are cut from.
+/// Fabric that virtual switches are divided from.
 static FABRIC: LazyLock<Fabric> = LazyLock::new(|| Fabric {
     ports: (1..=4).map(|port| FabricPort { port, rate: Bps(1_000_000_000) }).collect(),
     ..Fabric::default()
@@ -32,7 +33,7 @@ fuzz_target!(|line: &[u8]| {
     });
 });
 
-/// What a line says; written and read again, it says the same.
+/// Parses a line. Checks that the result is unchanged by writing and reading it again.
 fn again<T: serde::Serialize + serde::de::DeserializeOwned + PartialEq + Debug>(line: &[u8]) -> Option<T> {
     let meant: T = serde_json::from_slice(line).ok()?;
     let told = serde_json::to_string(&meant).expect("nothing in it has no JSON form");
@@ -41,7 +42,7 @@ fn again<T: serde::Serialize + serde::de::DeserializeOwned + PartialEq + Debug>(
     Some(meant)
 }
 
-/// Reads the text in a request as the switch does.
+/// Parses the text inside a request as the switch does.
 fn read(request: &Request) {
     match request {
         Request::AddPort { port } => written_again::<PortArgument>(port, |argument| argument.spec.to_string()),
@@ -65,12 +66,12 @@ fn written_again<T: FromStr<Err: Display> + PartialEq + Debug>(text: &str, write
     assert_eq!(write(&understood), told);
 }
 
-/// A described packet is one that a switch takes, with the fields described.
+/// Checks that a described packet can be parsed, and has the described fields.
 fn packet_described(text: &str) {
     let Ok(packet) = described(text) else { return };
     let parsed = Parsed::of(&packet.frame, PortNo(1));
     let Ok(matching) = text::parse_match(text) else { return };
-    // Digits alone are a frame, and some are a field's name as well.
+    // Digits alone are a frame, although some are a field's name, too.
     if text.contains(|c: char| !c.is_ascii_hexdigit() && !c.is_whitespace() && c != ':') {
         let key = parsed.expect("it was crafted from headers").key;
         let fields = Field::ALL.iter().filter(|field| **field != Field::InPort);
@@ -80,8 +81,8 @@ fn packet_described(text: &str) {
     }
 }
 
-/// A virtual switch is the same one when it is written and read again, as a change of one that runs does; but a
-/// lifetime begins anew.
+/// Checks that a virtual switch is unchanged by writing and reading it again, as happens when a running one is
+/// changed. The lifetime is excluded, because it starts again.
 fn virtual_switch(text: &str, file: &str) {
     let Ok(meant) = VirtualSwitch::parse(text, file, &FABRIC) else { return };
     let meant = VirtualSwitch { lifetime: None, ..meant };

@@ -1,8 +1,8 @@
-//! Entries, groups, meters, packets, links and time at two datapaths: one that searches tables in the way that suits
-//! them and keeps verdicts, and the reference, which compares one entry after the other and keeps none.
+//! Runs entries, groups, meters, packets, links and time on two datapaths: one with adaptive lookup and a verdict
+//! cache, and the reference with linear lookup and no cache.
 //!
-//! Both send the same frames and messages, refuse the same changes, drop and count the same. If the input says that all
-//! is plain, both also do what the pipeline of `weir_reference` does, which shares no code with them.
+//! Both must send the same frames and messages, reject the same changes, and drop and count the same. If the input is
+//! in plain style, both must also agree with the pipeline of `weir_reference`, which shares no code with them.
 #![no_main]
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
@@ -18,10 +18,10 @@ use weir_reference::{Choices, Reference};
 use weir_units::Instant;
 
 const CONTROLLER: ChannelId = ChannelId(13);
-/// Packets of a burst at most, and operations of an input.
+/// Maximum number of packets in a burst, and of operations in an input.
 const BURST: usize = 40;
 const OPERATIONS: usize = 100;
-/// Ways through select groups that are tried at most; beyond, a packet is not judged.
+/// Maximum number of tried paths through select groups; a packet with more is not checked.
 const MOST_WAYS: usize = 64;
 
 #[derive(Debug, Arbitrary)]
@@ -40,7 +40,7 @@ enum Operation {
     Link { port: u8, up: bool },
 }
 
-/// By hand: one byte chooses (the derived one takes four), mostly what packets depend on.
+/// Implemented by hand: one byte chooses the operation (derived code uses four), mostly those that packets depend on.
 impl<'a> Arbitrary<'a> for Operation {
     fn arbitrary(from: &mut Unstructured<'a>) -> arbitrary::Result<Operation> {
         Ok(match from.int_in_range(0..=15)? {
@@ -63,7 +63,7 @@ fuzz_target!(|input: Input| {
     assert_eq!(fast, plain);
 });
 
-/// What is compared.
+/// The compared datapaths.
 struct All {
     style: Style,
     twins: [Twin; 2],
@@ -106,7 +106,7 @@ impl All {
         }
     }
 
-    /// Does the same with both; what came of it.
+    /// Runs `what` on both datapaths. Returns their outcome, which must be equal.
     fn both(&mut self, what: impl Fn(&mut Twin)) -> Outcome {
         let [fast, plain] = self.twins.each_mut().map(|twin| {
             what(twin);
@@ -116,7 +116,7 @@ impl All {
         fast
     }
 
-    /// Asks both for a change; whether they took it.
+    /// Requests a change from both datapaths. Returns true if they accept it.
     fn change(&mut self, body: Body) -> bool {
         let outcome = self.both(|twin| twin.tell(body.clone()));
         !outcome.messages.iter().any(|(_, message)| matches!(message.body, Body::Error(_)))
@@ -148,7 +148,7 @@ impl All {
         }
     }
 
-    /// Whatever way select groups choose: one of them leads to what was sent and dropped.
+    /// Checks a packet's outcome against the reference, for any choice of buckets in select groups.
     fn judge(&self, in_port: PortNo, frame: &[u8], found: &(Vec<(PortNo, Vec<u8>)>, u64)) {
         let (mut choices, mut expected) = (Choices::default(), Vec::new());
         for _ in 0..MOST_WAYS {
@@ -169,7 +169,7 @@ fn port_of(number: u8) -> PortNo {
     PortNo(1 + u32::from(number) % PORTS)
 }
 
-/// One of the two.
+/// A compared datapath, with its buffers and clock.
 struct Twin {
     datapath: Datapath,
     pool: FramePool,
@@ -177,7 +177,7 @@ struct Twin {
     now: Instant,
 }
 
-/// What came of an operation: frames by port, messages, packets dropped.
+/// Outcome of an operation: frames by port, messages, packets dropped.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     frames: Vec<(PortNo, Vec<Vec<u8>>)>,
@@ -224,7 +224,7 @@ impl Twin {
         let mut frames: Vec<(PortNo, Vec<Vec<u8>>)> = lists.map(|(port, frames)| (*port, bytes(frames))).collect();
         frames.sort_unstable_by_key(|(port, _)| *port);
         let mut messages = std::mem::take(&mut self.out.messages);
-        // Of entries that end together either may be told first.
+        // Entries that expire together may be reported in any order.
         messages.sort_by_key(|(_, message)| match &message.body {
             Body::FlowRemoved(entry) => Some((entry.table, entry.priority)),
             _ => None,
@@ -232,7 +232,7 @@ impl Twin {
         Outcome { frames, messages, drops: self.datapath.drops().total() }
     }
 
-    /// All that is counted; entries in an order that does not depend on their places.
+    /// Returns all counters; entries are sorted, because their places may differ.
     fn counted(&mut self) -> Vec<ReplyBody> {
         let asked = [
             RequestBody::Flow(FlowRequest::all()),

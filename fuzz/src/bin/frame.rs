@@ -1,8 +1,10 @@
-//! Any bytes as a frame: parsed, edited, finished. Beyond not panicking, what the functions promise is checked.
+//! Parses, edits and finishes any bytes as a frame. Beyond the absence of panics, the functions' promises are
+//! checked.
 //!
-//! The first sixteen bytes choose: four edits (which: a field below 128, another edit from there on; two bytes of value), then the
-//! work left to the port (flags, start and offset of the checksum, segment length); the rest is the frame. The flags' high four bits
-//! choose what it begins with: Ethernet or one of a few EtherTypes.
+//! The first sixteen bytes choose: four edits (number: a field below 128, another edit from 128 on; two bytes of
+//! value), then the work left to the port (flags, start and offset of the checksum, segment length). The remaining
+//! bytes are the frame. The flags' high four bits choose the frame's first header: Ethernet or one of a few
+//! EtherTypes.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use weir_packet::edit::{self, Edited};
@@ -10,7 +12,7 @@ use weir_packet::frame::{PartialChecksum, Segmentation, SegmentationKind};
 use weir_packet::{Field, Frame, FramePool, Layers, PacketType, Parsed, PortNo, checksum, offload, parse_frequent};
 
 const EDITS: usize = 4;
-/// Numbers of edits below this are fields to be set.
+/// Numbers of edits below this set a field.
 const FIELDS: u8 = 128;
 
 fuzz_target!(|input: &[u8]| {
@@ -55,7 +57,7 @@ fn set_offload(frame: &mut Frame, choice: &[u8]) {
     frame.offload.segmentation = kind.map(|kind| Segmentation { kind, segment_bytes, header_bytes: u16::from(start) });
 }
 
-/// Does an edit and checks what it says of itself.
+/// Applies an edit and checks the result that it reports.
 fn apply(frame: &mut Frame, before: &Parsed, which: u8, value: u128) {
     let bytes = frame.bytes().to_vec();
     let field = Field::ALL.get(usize::from(which)).copied().filter(|_| which < FIELDS);
@@ -100,7 +102,7 @@ fn other_edit(frame: &mut Frame, layers: &Layers, which: u8, value: u128) -> Edi
     }
 }
 
-/// Segments have right checksums whatever they were cut from; nothing is left to do, and what is dropped leaves nothing.
+/// Finishes the frame: segments must have correct checksums and no work left, and a dropped frame leaves no output.
 fn finish(frame: Frame) {
     let segmented = frame.offload.segmentation.is_some();
     let (mut pool, mut out) = (FramePool::default(), Vec::new());

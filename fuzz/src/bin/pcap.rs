@@ -1,5 +1,5 @@
-//! Bytes as a capture file (pcap and pcapng), read in pieces: frames and their number stay within what the bytes can
-//! hold.
+//! Reads bytes as a capture file (pcap and pcapng), in pieces. Frames and their number must not exceed what the bytes
+//! can hold.
 //!
 //! The first byte is the length of the pieces; 0 stands for the whole file at once.
 #![no_main]
@@ -10,7 +10,7 @@ use weir_packet::FramePool;
 use weir_packet::frame::MAX_FRAME;
 use weir_port::pcap::Reader;
 
-/// Memory of a reader: a buffer of 1 MiB, and room for interfaces and frames.
+/// Memory of a reader in bytes: a buffer of 1 MiB, and room for interfaces and frames.
 const READER_BYTES: usize = 4 << 20;
 
 struct Pieces {
@@ -51,7 +51,7 @@ fn read(bytes: &[u8], length: u8) {
             Err(_) => assert!(!std::mem::replace(&mut damaged, true), "damage is told once"),
         }
     }
-    // Each record has a header of 12 bytes at least.
+    // Each record has a header of at least 12 bytes.
     let held = total + 12 * (frames + usize::try_from(reader.skipped()).expect("few records"));
     assert!(held <= bytes.len(), "{frames} frames of {total} bytes from {}", bytes.len());
 }

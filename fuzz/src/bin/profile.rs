@@ -1,4 +1,4 @@
-//! Text as a profile file: read or refused; a profile that is written reads as a profile that is written the same.
+//! Reads text as a profile file: it is rejected, or the profile is unchanged by writing and reading it again.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use weir_fuzz::bounded;
@@ -10,7 +10,7 @@ fuzz_target!(|input: &[u8]| {
         let Ok(profile) = Profile::parse(written, "fuzz.toml") else { return };
         let told = profile.to_toml();
         let again = Profile::parse(&told, "fuzz.toml").unwrap_or_else(|error| panic!("{error}\n{told}"));
-        // Times are rounded as they are written; beyond that nothing changes.
+        // Times are rounded when written; all else is unchanged.
         let apart = differences(&profile, &again);
         let apart: Vec<_> = apart.iter().filter(|one| one.relative.is_none_or(|part| part.abs() > 1e-5)).collect();
         assert!(apart.is_empty(), "{apart:?}\n{told}");

@@ -1,12 +1,13 @@
-//! Text as a scenario file: read or refused; a scenario that is written out reads as the same scenario.
+//! Reads text as a scenario file: it is rejected, or the scenario is unchanged by writing it out and reading it
+//! again.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use weir_fuzz::bounded_by;
 use weir_scenario::{Scenario, write_out};
 
-/// No file that a scenario names is found from here.
+/// Path from which no file that a scenario names can be found.
 const FILE: &str = "/nonexistent/fuzz.toml";
-/// Memory that a scenario may take: a line of it can ask for a network of 1000 nodes.
+/// Memory limit of a scenario in bytes: one of its lines can request a network of 1000 nodes.
 const MEMORY: usize = 256 << 20;
 
 fuzz_target!(|input: &[u8]| {

@@ -1,10 +1,10 @@
-//! Both ends of an OpenFlow session in virtual time: bytes are cut anywhere and delayed, time passes, the transport
-//! ends; and, if the input says so, somebody between them adds, repeats and exchanges bytes.
+//! Runs both ends of an OpenFlow session in virtual time: bytes are cut anywhere and delayed, time passes, the
+//! transport ends; and, if the input says so, bytes in transit are inserted, repeated, exchanged and lost.
 //!
-//! As long as nobody interferes: what arrives is what was sent, in its order, but for what the controller leaves aside
-//! before the features; nothing is refused; echoes with data are answered; both ends agree on the highest version that
-//! both speak. In any case: no panic, bounded output and input, and a session is closed exactly when it has no deadline
-//! and says so once.
+//! Without such interference: messages arrive as sent and in order, except those that the controller ignores before
+//! the features; no message is rejected; echoes with data are answered; both ends agree on the highest version that
+//! both support. In any case: no panic, bounded output and input, and a session is closed exactly when it has no
+//! deadline, and reports that once.
 #![no_main]
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
@@ -20,11 +20,11 @@ use weir_openflow::{Message, Version};
 use weir_packet::{Field, MacAddr};
 use weir_units::Instant;
 
-/// Memory of two sessions and what is between them.
+/// Memory limit in bytes of two sessions and the bytes in transit.
 const MEMORY: usize = 16 << 20;
-/// Bytes that a session receives at once at most: it holds the events of all of them until they are taken.
+/// Maximum number of bytes that a session receives at once: it holds the events of all of them until they are taken.
 const PIECE: usize = 4096;
-/// Bytes between the ends, one way, from which on nobody adds to them.
+/// Number of bytes in transit to one end from which on none are inserted.
 const MAX_WIRE: usize = 256 << 10;
 const MAX_OUTPUT: usize = 20_000;
 /// Output that a session may have beyond its limit: one message.
@@ -43,23 +43,23 @@ struct Input {
 
 #[derive(Debug, Arbitrary)]
 enum Operation {
-    /// An end's application sends a message.
+    /// The application of an end sends a message.
     Send { end: bool, what: u8, length: u16 },
-    /// Bytes come over to an end.
+    /// Bytes arrive at an end.
     Carry { to: bool, bytes: u16 },
-    /// All bytes come over, both ways, until there are none.
+    /// All bytes in transit arrive, in both directions, until there are none.
     CarryAll,
-    /// Time passes.
+    /// Time passes, in milliseconds.
     Wait { ms: u16 },
-    /// Somebody adds bytes to those on their way to an end, here or behind them.
+    /// Bytes are inserted into those in transit to an end, in front or at the end.
     Inject { to: bool, in_front: bool, bytes: Vec<u8> },
-    /// Somebody repeats bytes on their way.
+    /// Bytes in transit are repeated.
     Repeat { to: bool, bytes: u16 },
-    /// Somebody exchanges what is on its way at a place.
+    /// Bytes in transit are exchanged at a place.
     Exchange { to: bool, at: u16 },
-    /// Somebody loses bytes on their way.
+    /// Bytes in transit are lost.
     Lose { to: bool, bytes: u16 },
-    /// An end is not read by its peer for a while, and excuses it.
+    /// The peer of an end does not read for a while, which the end tolerates.
     Excuse { end: bool },
 }
 
@@ -70,16 +70,16 @@ struct Pair {
     started: Instant,
     ends: [Session; 2],
     configs: [SessionConfig; 2],
-    /// Bytes on their way to each end.
+    /// Bytes in transit to each end.
     wires: [VecDeque<u8>; 2],
-    /// What each end is still to be told, in order.
+    /// Messages that each end is still to receive, in order.
     expected: [VecDeque<Body>; 2],
-    /// What the controller's application is still to be told of its echoes. The other session answers them, not the
-    /// application behind it: echoes have an order of their own.
+    /// Echo data that the controller's application is still to receive. The other session answers echoes, not its
+    /// application, so they are not in order with the messages.
     echoes: VecDeque<Bytes>,
     up: [bool; 2],
     closed: [bool; 2],
-    /// Whether somebody interferes.
+    /// True if the input interferes with the bytes in transit.
     disturbed: bool,
 }
 
@@ -198,8 +198,7 @@ impl Pair {
         let xid = self.ends[end].next_xid();
         if self.ends[end].send(&Message { xid, body: body.clone() }).is_ok() {
             match body {
-                // Answered by the other session; of the answers only those that carry something are told, at the
-                // controller's end.
+                // The other session answers. Only answers with data are reported, at the controller's end.
                 Body::EchoRequest(data) if end == CONTROLLER && !data.0.is_empty() => {
                     self.echoes.push_back(data);
                 }
@@ -209,7 +208,7 @@ impl Pair {
         }
     }
 
-    /// Hands what the ends have to say to the wires.
+    /// Moves the output of both ends to the wires.
     fn flush(&mut self) {
         for end in [SWITCH, CONTROLLER] {
             self.wires[1 - end].extend(self.ends[end].output().drain(..));
@@ -226,7 +225,7 @@ impl Pair {
     fn receive(&mut self, to: usize, bytes: &[u8]) {
         let early = self.ends[to].counters().early;
         self.ends[to].receive(self.now, bytes);
-        // A controller leaves messages aside that come before the features: they are the oldest ones.
+        // A controller ignores messages that arrive before the features; they are the oldest ones.
         let left_aside = self.ends[to].counters().early - early;
         let left_aside = usize::try_from(left_aside).expect("as many as there were bytes");
         self.expected[to].drain(..left_aside.min(self.expected[to].len()));
@@ -244,7 +243,7 @@ impl Pair {
         }
     }
 
-    /// Time passes; the ends are asked when they want to be. Bytes stay where they are.
+    /// Lets time pass and polls the ends at their deadlines. Bytes in transit do not move.
     fn wait(&mut self, time: Duration) {
         let end = self.now + time;
         for _ in 0..1000 {
@@ -297,7 +296,7 @@ impl Pair {
             assert!(self.disturbed || self.answered(data), "an echo of another request");
         } else if !self.disturbed {
             let expected = self.expected[end].pop_front();
-            // What one version cannot say is lost on the way: of these only which it is counts.
+            // One version cannot express every message of another: for such messages only the kind is compared.
             assert_eq!(
                 expected.as_ref().map(std::mem::discriminant),
                 Some(std::mem::discriminant(&message.body)),
@@ -306,8 +305,8 @@ impl Pair {
         }
     }
 
-    /// Whether the controller asked for this echo. Requests before it stay unanswered: the switch drops answers that
-    /// nobody reads.
+    /// Returns true if the controller sent this echo request. Earlier requests remain unanswered, because the switch
+    /// drops answers that are not read.
     fn answered(&mut self, data: &Bytes) -> bool {
         while let Some(asked) = self.echoes.pop_front() {
             if asked == *data {
@@ -334,7 +333,7 @@ impl Pair {
         }
     }
 
-    /// After all bytes came over.
+    /// Checks the final state, after all bytes have arrived.
     fn judge_end(&mut self) {
         if self.disturbed {
             return;
@@ -350,7 +349,7 @@ impl Pair {
         let patience =
             ours.handshake_timeout.min(if ours.echo_interval.is_zero() { Duration::MAX } else { ours.echo_interval });
         if self.now.since(self.started) < patience {
-            // Nobody had a reason to give up.
+            // No timeout has passed that would close the session.
             assert_eq!(self.up, [agreed.is_some(); 2]);
             assert_eq!(self.closed, [agreed.is_none(); 2]);
         }

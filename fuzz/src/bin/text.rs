@@ -1,7 +1,7 @@
-//! Text as flow entries, groups, meters, matches, actions and instructions: what is read and written is read back the
-//! same.
+//! Parses text as flow entries, groups, meters, matches, actions and instructions: parsed items are unchanged by
+//! writing and reading them again.
 //!
-//! The first byte chooses: its low four bits the form, its highest bit the spelling of 1.0 or 1.3.
+//! The first byte chooses: its low four bits the form, its highest bit the syntax of 1.0 or 1.3.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use std::fmt::Debug;
@@ -32,7 +32,7 @@ fuzz_target!(|input: &[u8]| {
     });
 });
 
-/// Reads a text; what it means is written, and read back.
+/// Parses a text. Checks that the result is unchanged by writing and reading it again.
 fn again<T: PartialEq + Debug, E: Debug>(
     written: &str,
     read: impl Fn(&str) -> Result<T, E>,
@@ -44,7 +44,7 @@ fn again<T: PartialEq + Debug, E: Debug>(
     assert_eq!(understood, meant, "{told}");
 }
 
-/// Reads a group. Only whole groups are written: other commands have no text form of their own.
+/// Parses a group. Only complete groups are written: other commands have no separate text form.
 fn group(written: &str, command: u16) {
     let Ok(meant) = text::parse_group(written, command) else { return };
     if !matches!(command, GroupMod::ADD | GroupMod::MODIFY) {
@@ -57,7 +57,7 @@ fn group(written: &str, command: u16) {
     assert_eq!(understood, meant, "{told}");
 }
 
-/// Reads a meter, and the number of one. Deletes have no bands to write.
+/// Parses a meter, and a meter's number. Deletes have no bands to write.
 fn meter(written: &str, command: u16) {
     let _ = text::parse_meter_id(written);
     if command == meter::command::DELETE {

@@ -1,4 +1,5 @@
-//! Text as a topology file of each format: read or refused, and what is read can be measured, shown and tidied.
+//! Reads text as a topology file of each format: it is rejected, or the topology can be measured, shown and cleaned
+//! up.
 //!
 //! The first byte chooses the format.
 #![no_main]
