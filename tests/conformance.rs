@@ -1,34 +1,35 @@
-//! Switch-test patterns of Ryu and os-ken against the switch, by the runner of the reference data: the full sets inside the os-ken
-//! package, of which the reference data holds a part.
+//! Runs the switch-test patterns of Ryu and os-ken against the switch, with the runner of the reference data: the
+//! full sets of the os-ken package, of which the reference data holds a part.
 //!
-//! Patterns that measure throughput (groups, meters) take seconds each, which are mostly waiting: they run side by side, each set with
-//! testers and switches of its own, in namespaces. The fastest send 20,000 packets a second, and fail when they are held up; what
-//! measures goes before everything else on the machine, and what was measured wrongly is measured again, alone.
+//! Patterns that measure throughput (groups, meters) take seconds each, mostly waiting. They run in parallel, each
+//! set with its own testers and switches, in namespaces. The fastest patterns send 20,000 packets per second, and
+//! fail when the machine stops them. Measuring runs at a real-time priority, and a failed measurement is repeated
+//! alone.
 use std::process::Command;
 use std::sync::RwLock;
 use std::thread;
 
-/// For how many seconds a packet, a reply, a counter and a switch are waited for. Patterns expect what comes, so that
-/// all of this is waited for by patterns that fail only: a busy machine may take its time.
+/// Longest times in seconds to wait for a packet, a reply, a counter and a switch. Patterns expect what arrives, so
+/// only failing patterns wait this long, and a busy machine may be slow.
 const PATIENCE: &str = "--timeout 60 --msg-timeout 60 --miss-timeout 60 --start-timeout 60";
 
-/// How often a throughput is measured until it is taken for wrong. A machine that held up the tester or the switch does
-/// so by chance; a switch that divides or limits packets wrongly does so each time.
+/// Number of measurements of a throughput until it counts as wrong. A machine stops the tester or the switch by
+/// chance; a switch that divides or limits packets wrongly does so each time.
 const TRIES: u32 = 5;
 
-/// Why a throughput pattern failed, if a machine that held it up can be the reason: as the tester words it.
+/// The tester's reasons for a failed throughput pattern that a busy machine can cause.
 const HELD_UP: [&str; 2] = [" | throughput: ", " | the harness sent only "];
 
-/// Runs share the machine; what is measured again has it alone.
+/// Lock of the machine: first runs hold it shared, repeated measurements alone.
 static MACHINE: RwLock<()> = RwLock::new(());
 
-/// A module that Python runs before the tester.
+/// A Python module that runs before the tester.
 ///
-/// It makes random packets the same each time: by chance, one of select groups' buckets would get more or less than the
-/// patterns' 10 % of what it should in one of some hundred runs of all patterns. And it gives the tester, with the
-/// switch that the tester starts, a real-time priority where that is permitted. The set-up of its namespace has none:
-/// writing IPv6 settings tries again and again while another process has the kernel's lock of interfaces, and with such
-/// a priority on each processor it would keep that process from ever running.
+/// It seeds the random packets: otherwise, in about one of some hundred runs of all patterns, a bucket of a select
+/// group would by chance miss its share by more than the patterns' 10 %. It also gives the tester, with the switch
+/// that the tester starts, a real-time priority where that is permitted. The set-up of the tester's namespace has no
+/// such priority: writing IPv6 settings retries while another process has the kernel's lock of interfaces, and at
+/// such a priority on each processor it would keep that process from ever running.
 const BEFORE_THE_TESTER: &str = "\
 import os, random
 random.seed(1)
@@ -39,24 +40,24 @@ if 'TESTER_PRIORITY' in os.environ:
         pass
 ";
 
-/// Which patterns of a set, and how.
+/// Patterns of a set, and how they are run.
 struct Run {
-    /// OpenFlow's version: `10`, `13`, `14`.
+    /// OpenFlow version: `10`, `13`, `14`.
     version: &'static str,
     /// A folder of the reference data, or of the os-ken package (`os-ken:NAME`).
     set: &'static str,
-    /// None leaves throughput patterns out.
+    /// Selection of throughput patterns; `None` omits them.
     measured: Option<Measured>,
 }
 
-/// Throughput patterns.
+/// Settings for throughput patterns.
 #[derive(Clone, Copy)]
 struct Measured {
-    /// A regular expression that their names match; without spaces.
+    /// A regular expression, without spaces, that the patterns' names match.
     only: &'static str,
-    /// For how long each is measured.
+    /// Duration of each measurement in seconds.
     seconds: u32,
-    /// How many testers share them, side by side.
+    /// Number of testers that divide the patterns among them and run in parallel.
     shares: usize,
     /// Real-time priority of tester and switch: the faster the packets, the higher.
     priority: u8,
@@ -71,7 +72,7 @@ impl Run {
         Run { version: "13", set, measured: Some(measured) }
     }
 
-    /// Runs the patterns; counts them, all of which pass. None if this cannot be done here.
+    /// Runs the patterns, all of which must pass. Returns their number, or `None` if they cannot run here.
     fn all_pass(&self) -> Option<usize> {
         let script = weir_testing::shared("conformance/tools/ryu-switch-test.sh")?;
         if !weir_testing::root() || !weir_testing::programs(&["ip", "python3", "ethtool"]) {
@@ -102,7 +103,7 @@ impl Run {
     fn judge(&self, tester: &mut Command, options: &str, set: &str) -> Verdicts {
         let modules = tempfile::tempdir().expect("a folder");
         std::fs::write(modules.path().join("sitecustomize.py"), BEFORE_THE_TESTER).expect("the folder is writable");
-        // A tester that makes random packets answers no echo meanwhile.
+        // A tester answers no echo while it generates random packets.
         let switch = weir_testing::pattern_switch(env!("CARGO_BIN_EXE_weir")) + " --echo-interval 60s";
         tester.env("PYTHONPATH", modules.path()).args(["-v", self.version, "-a", options, &switch, set]);
         let output = tester.output().expect("the tester starts");
@@ -110,10 +111,10 @@ impl Run {
     }
 }
 
-/// What the tester says of patterns.
+/// Verdicts of the tester on patterns.
 struct Verdicts {
     passed: usize,
-    /// Lines of those that did not: `failed FILE | PATTERN | REASON`.
+    /// Lines of patterns that did not pass: `failed FILE | PATTERN | REASON`.
     failed: Vec<String>,
 }
 
@@ -122,7 +123,7 @@ impl Verdicts {
         let is_verdict =
             |line: &&str| line.contains(" | ") && (line.starts_with("failed ") || line.starts_with("error "));
         let failed: Vec<String> = text.lines().filter(is_verdict).map(str::to_owned).collect();
-        // "passed 991 failed 0 error 0"
+        // Last line of the output, such as "passed 991 failed 0 error 0".
         let last = text.lines().rfind(|line| line.starts_with("passed ")).unwrap_or_default();
         let counts: Vec<usize> = last.split(' ').filter_map(|word| word.parse().ok()).collect();
         let [passed, wrong, refused] = counts[..] else { panic!("the tester did not end: {text}") };
@@ -131,14 +132,14 @@ impl Verdicts {
     }
 }
 
-/// Acts beside others that measure for the first time.
+/// Runs `act` concurrently with other first measurements.
 fn shared<R>(act: impl FnOnce() -> R) -> R {
     let _shared = MACHINE.read().unwrap_or_else(std::sync::PoisonError::into_inner);
     act()
 }
 
-/// Measures throughput patterns again that a busy machine may have failed, one at a time and alone. How many there are,
-/// all of which pass.
+/// Repeats the measurement of throughput patterns that a busy machine may have failed, one at a time and alone. All
+/// must pass then. Returns their number.
 fn again(failed: &[String], measure: impl Fn(&str) -> Verdicts) -> usize {
     for line in failed {
         assert!(HELD_UP.iter().any(|reason| line.contains(reason)), "{line}");
@@ -155,7 +156,8 @@ fn again(failed: &[String], measure: impl Fn(&str) -> Verdicts) -> usize {
     failed.len()
 }
 
-/// A regular expression, without spaces and what a shell would expand, for the pattern of a verdict.
+/// Returns a regular expression for the pattern of a verdict, without spaces and characters that a shell would
+/// expand.
 fn only(line: &str) -> String {
     let pattern = line.split_once(' ').map_or(line, |(_, rest)| rest.trim_start());
     let name = pattern.rsplit_once(" | ").map_or(pattern, |(name, _)| name);
@@ -163,7 +165,7 @@ fn only(line: &str) -> String {
     format!("^{}$", name.split(" | ").map(plain).collect::<Vec<_>>().join("."))
 }
 
-/// What becomes of each thing, each on a thread of its own.
+/// Runs `act` on each thing, each in a separate thread. Returns the results.
 fn side_by_side<T: Send, R: Send>(things: impl IntoIterator<Item = T>, act: impl Fn(T) -> R + Sync) -> Vec<R> {
     thread::scope(|scope| {
         let act = &act;
@@ -172,7 +174,7 @@ fn side_by_side<T: Send, R: Send>(things: impl IntoIterator<Item = T>, act: impl
     })
 }
 
-/// The patterns of several sets together; none if they cannot run here.
+/// Runs several sets in parallel. Returns the number of patterns, or `None` if they cannot run here.
 fn count(runs: &[Run]) -> Option<usize> {
     side_by_side(runs, Run::all_pass).into_iter().sum()
 }
@@ -189,7 +191,7 @@ fn every_1_0_pattern_of_os_ken_passes() {
     }
 }
 
-/// Groups and meters are measured in 1.3.
+/// Groups and meters are measured in 1.3 only.
 #[test]
 fn every_1_4_pattern_of_os_ken_without_throughput_passes() {
     if let Some(count) = count(&[Run::quick("14", "os-ken:of14")]) {
@@ -197,8 +199,9 @@ fn every_1_4_pattern_of_os_ken_without_throughput_passes() {
     }
 }
 
-/// Groups get 175 packets a second; it takes some thousand for each bucket's part to be within the patterns' 10 %. A meter's rate is exact
-/// much sooner, but not if its tester waits for one that makes the packets for a group, which takes seconds.
+/// Groups get 175 packets per second; each bucket needs some thousand to be within the patterns' 10 %. A meter's rate
+/// is precise much sooner, unless its tester waits for one that generates the packets for a group, which takes
+/// seconds.
 #[test]
 fn every_1_3_pattern_of_os_ken_passes() {
     const GROUPS: Measured = Measured { only: ".", seconds: 15, shares: 5, priority: 1 };

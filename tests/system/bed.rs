@@ -1,19 +1,19 @@
-//! The test bed: hosts in namespaces, switches in one more, joined by veth pairs.
+//! Test bed: hosts in namespaces and switches in another one, joined by veth pairs.
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use weir_testing::{Namespace, Running, run, wait_until};
 
-/// How long a switch or controller may take until it is ready.
+/// Time for a switch or controller to become ready.
 const READY: Duration = Duration::from_secs(10);
 
-/// The weir command under test.
+/// Returns the path of the weir command under test.
 pub(crate) fn weir() -> &'static str {
     env!("CARGO_BIN_EXE_weir")
 }
 
-/// A namespace for switches and two hosts `10.9.0.1` and `10.9.0.2` (`fd09::1`, `fd09::2`) whose veths end there as `pa`
-/// and `pb`.
+/// A namespace for switches, and two hosts `10.9.0.1` and `10.9.0.2` (`fd09::1`, `fd09::2`), whose veths end there as
+/// `pa` and `pb`.
 pub(crate) struct Bed {
     pub(crate) switches: Namespace,
     pub(crate) a: Namespace,
@@ -36,64 +36,64 @@ impl Bed {
         bed
     }
 
-    /// A veth pair between two switches.
+    /// Creates a veth pair between two switches.
     pub(crate) fn trunk(&self, one: &str, other: &str) {
         self.switches.join(one, &self.switches, other);
     }
 
-    /// Starts `weir switch ARGUMENTS` among the switches and waits until it says that it is ready. `{kind}` in an argument
-    /// is left to the caller.
+    /// Starts `weir switch ARGUMENTS` in the switches' namespace and waits for its ready line.
     pub(crate) fn switch(&self, arguments: &[&str]) -> Running {
         let mut command = self.switches.command(weir());
         command.arg("switch").args(arguments);
         ready(command)
     }
 
-    /// Starts `weir controller ARGUMENTS` among the switches and waits until it is ready.
+    /// Starts `weir controller ARGUMENTS` in the switches' namespace and waits until it is ready.
     pub(crate) fn controller(&self, arguments: &[&str]) -> Running {
         let mut command = self.switches.command(weir());
         command.arg("controller").args(arguments);
         ready(command)
     }
 
-    /// Runs a program among the switches; its output.
+    /// Runs a program in the switches' namespace. Returns its output.
     pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> String {
         run(self.switches.command(program).args(arguments))
     }
 
-    /// Whether A gets an answer from `address` within `tries` seconds.
+    /// Returns true if A gets an answer from `address` within `tries` seconds.
     pub(crate) fn reaches(&self, address: &str, tries: u32) -> bool {
         (0..tries).any(|_| ping_train(&self.a, address, 1))
     }
 }
 
-/// Whether `count` echo requests to `address`, one after the other, are all answered; each within ten seconds, since a machine may be busy.
+/// Returns true if `count` echo requests to `address`, one after the other, are all answered. Each waits ten seconds,
+/// because the machine may be busy.
 pub(crate) fn ping(from: &Namespace, address: &str, count: u32) -> bool {
     (0..count).all(|_| echoes(from, address, &["-W", "10", "-c", "1"]) == 1)
 }
 
-/// Whether `count` echo requests to `address`, 50 ms apart, are all answered, the last one within a second or, behind others, twice their time: for
-/// those that are not to be answered, or are tried again.
+/// Returns true if `count` echo requests to `address`, 50 ms apart, are all answered. The last one waits a second or,
+/// after others, twice their time. For requests that are expected to fail, or that are retried.
 pub(crate) fn ping_train(from: &Namespace, address: &str, count: u32) -> bool {
     echoes(from, address, &["-i", "0.05", "-W", "1", "-c", &count.to_string()]) == count
 }
 
-/// How many echo requests are answered.
+/// Returns the number of answered echo requests.
 fn echoes(from: &Namespace, address: &str, options: &[&str]) -> u32 {
     let mut command = from.command("ping");
     let output = command.arg("-q").args(options).arg(address).stdin(Stdio::null()).output().expect("ping starts");
-    // "5 packets transmitted, 5 received, 0% packet loss, time 203ms"
+    // The line of ping's summary, such as "5 packets transmitted, 5 received, 0% packet loss, time 203ms".
     let text = String::from_utf8_lossy(&output.stdout);
     let before = text.split_once(" received").map_or("", |(before, _)| before);
     before.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0)
 }
 
-/// Starts a command and waits for the first line it prints.
+/// Starts a command and waits for its first line of output.
 pub(crate) fn ready(mut command: Command) -> Running {
     let mut process = Running::start(command.stdout(Stdio::piped()));
     let stdout = process.stdout().expect("piped");
     let (line_out, line_in) = std::sync::mpsc::channel();
-    // Goes on reading, so that the process never blocks on a full pipe; ends with it.
+    // Reads on until the process ends, so that the process never blocks on a full pipe.
     std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
             let _ = line_out.send(line);
@@ -104,7 +104,7 @@ pub(crate) fn ready(mut command: Command) -> Running {
     process
 }
 
-/// iperf3 from A to B: the summary that `-J` prints, as JSON.
+/// Runs iperf3 from A to B. Returns the summary that `-J` prints, as JSON.
 pub(crate) fn iperf(bed: &Bed, arguments: &[&str]) -> serde_json::Value {
     let mut server = bed.b.command("iperf3");
     let server = Running::start(server.args(["-s", "-1", "-p", "5201"]).stdout(Stdio::null()));

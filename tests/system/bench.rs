@@ -1,4 +1,5 @@
-//! `weir bench datapath`: every case's packets go where they should; other programs make the same packets from what it writes down.
+//! Tests `weir bench datapath`: every case's packets leave by the right port, and other programs can generate the
+//! same packets from the files that it writes.
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -21,7 +22,7 @@ fn cases(arguments: &[&str]) -> Vec<Value> {
     report["cases"].as_array().expect("a list of cases").clone()
 }
 
-/// Every packet left, and the share of them that the case's entries took.
+/// Checks that every packet left. Returns the share of packets that matched the case's entries.
 fn hits(arguments: &[&str]) -> Vec<f64> {
     let whole = |case: &Value| {
         assert!(case["packets"].as_u64() > Some(0) && case["packets"] == case["sent"], "{case}");
@@ -106,7 +107,7 @@ fn what_cannot_be_measured_is_refused() {
     }
 }
 
-/// bench/peers/flowgen.c makes the packets that weir does, from what weir writes down.
+/// The program bench/peers/flowgen.c generates weir's packets from the files that weir writes.
 #[test]
 fn the_peer_s_generator_makes_the_same_packets() {
     if !programs(&["cc"]) {
@@ -154,7 +155,7 @@ fn shown(generator: &Path, case: &Path) -> Vec<u8> {
     command.output().unwrap().stdout
 }
 
-/// One thread and as many as there are cores, at most two; all frames that come leave.
+/// Measures one thread and as many as there are cores, at most two; all received frames must leave.
 #[test]
 fn threads_are_measured_in_turn() {
     let threads = if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) { "1,2" } else { "1" };

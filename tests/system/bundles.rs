@@ -1,4 +1,4 @@
-//! Bundles, eviction and table features driven by `ovs-ofctl`.
+//! Tests bundles, eviction and table features with `ovs-ofctl`.
 use crate::bed::Bed;
 use std::process::{Command, Stdio};
 
@@ -11,7 +11,8 @@ fn ofctl(bed: &Bed, version: &str, arguments: &[&str]) -> String {
     bed.run("ovs-ofctl", &all)
 }
 
-/// `ovs-ofctl --bundle COMMAND` with these lines on its standard input; whether it succeeded, and what it said.
+/// Runs `ovs-ofctl --bundle COMMAND` with these lines on its standard input. Returns whether it succeeded, and its
+/// messages.
 fn bundle(bed: &Bed, version: &str, command: &str, lines: &str) -> (bool, String) {
     let mut program: Command = bed.switches.command("ovs-ofctl");
     program.args(["-O", version, "--bundle", command, ADDRESS, "-"]);

@@ -1,10 +1,10 @@
-//! Three switches in a row on veth pairs: what crosses them arrives whole.
+//! Tests three switches in a row on veth pairs: traffic crosses them unharmed.
 use crate::bed::{B4, B6, Bed, iperf, ping};
 use std::process::Stdio;
 use std::time::Duration;
 use weir_testing::Running;
 
-/// Switches 1, 2, 3 with port 1 towards host A and port 2 towards host B, their flows added by `weir ctl`.
+/// Switches 1, 2, 3 with port 1 towards host A and port 2 towards host B; `weir ctl` adds their flow entries.
 struct Chain {
     bed: Bed,
     switches: Vec<Running>,
@@ -38,7 +38,7 @@ impl Chain {
     }
 }
 
-/// The control socket of a switch of the calling test.
+/// Returns the path of the control socket of a switch of the calling test.
 fn socket(switch: usize) -> String {
     let test = std::thread::current().name().unwrap_or("test").replace("::", "-");
     format!("/tmp/weir-{}-{test}-{switch}.sock", std::process::id())
@@ -48,7 +48,7 @@ fn ready() -> bool {
     weir_testing::root() && weir_testing::programs(&["ip", "ping", "iperf3", "tcpdump", "ss"])
 }
 
-/// Ping over IPv4 and IPv6, TCP and UDP by iperf3, over every kind of port that a veth can have.
+/// Ping over IPv4 and IPv6, TCP and UDP by iperf3, over every kind of port that supports a veth.
 #[test]
 fn ping_tcp_and_udp_cross_three_switches() {
     if !ready() {
@@ -60,10 +60,10 @@ fn ping_tcp_and_udp_cross_three_switches() {
         assert!(ping(&chain.bed.a, B4, 20), "{kind}: IPv4");
         assert!(chain.bed.reaches(B6, 20) && ping(&chain.bed.a, B6, 20), "{kind}: IPv6");
         let tcp = iperf(&chain.bed, &["-t", "2"]);
-        // What was sent last may still be under way when the sender counts.
+        // The last bytes may still be in transit when the sender counts.
         let received = tcp["end"]["sum_received"]["bytes"].as_u64().unwrap_or_default();
         assert!(received > 10_000_000, "{kind}: TCP moved {received} bytes in 2 s");
-        // As many as every queue on the way and the receiver's socket hold, whoever is kept from the processor.
+        // No more than every queue on the path and the receiver's socket can hold, even if a process is delayed.
         let udp = iperf(&chain.bed, &["-u", "-b", "1M", "-l", "1000", "-n", "60K"]);
         let lost = udp["end"]["sum"]["lost_percent"].as_f64().unwrap_or(100.0);
         assert!(lost < 1.0, "{kind}: UDP lost {lost} %");
@@ -86,11 +86,11 @@ fn tagged_traffic_keeps_its_tag_between_switches() {
         chain.add_flow(2, "in_port=2,vlan_vid=0x1064,actions=output:1");
         chain.add_flow(3, "in_port=1,vlan_vid=0x1064,actions=pop_vlan,output:2");
         chain.add_flow(3, &format!("in_port=2,actions={push},output:1"));
-        // AF_XDP takes frames before captures see them; that entries match the tag shows it there.
+        // AF_XDP takes frames before captures see them; there, the entries that match the tag show it.
         let capture = (kind == "af_packet").then(|| Capture::start(&chain.bed.switches, "t21", &["-e", "vlan", "100"]));
         assert!(chain.bed.reaches(B4, 20) && ping(&chain.bed.a, B4, 5), "{kind}");
         let tcp = iperf(&chain.bed, &["-n", "20M"]);
-        // What was sent last may still be under way when the sender counts.
+        // The last bytes may still be in transit when the sender counts.
         let received = tcp["end"]["sum_received"]["bytes"].as_u64().unwrap_or_default();
         assert!(received >= 5_000_000, "{kind}: {received} bytes: {}", tcp["end"]);
         if let Some(seen) = capture.map(Capture::stop) {
@@ -100,7 +100,7 @@ fn tagged_traffic_keeps_its_tag_between_switches() {
     }
 }
 
-/// Addresses and ports rewritten on the way: every checksum that host B sees is right.
+/// Addresses and ports are rewritten on the way: every checksum that host B sees is correct.
 #[test]
 fn checksums_are_valid_after_rewrites() {
     if !ready() {
@@ -112,7 +112,7 @@ fn checksums_are_valid_after_rewrites() {
         chain.add_flow(3, "priority=1,actions=normal");
         chain.add_flow(2, "priority=1,in_port=1,actions=output:2");
         chain.add_flow(2, "priority=1,in_port=2,actions=output:1");
-        // B is reached at 10.9.0.77 too, TTL and DSCP change on the way.
+        // B is reached at 10.9.0.77, too; TTL and DSCP change on the way.
         let there = "set_field:10.9.0.2->ip_dst,mod_nw_tos:184,dec_ttl";
         chain.add_flow(2, &format!("priority=9,in_port=1,ip,nw_dst=10.9.0.77,actions={there},output:2"));
         chain.add_flow(
@@ -120,11 +120,12 @@ fn checksums_are_valid_after_rewrites() {
             "priority=9,in_port=2,ip,nw_src=10.9.0.2,actions=set_field:10.9.0.77->ip_src,dec_ttl,output:1",
         );
         chain.bed.a.ip(&format!("neigh replace 10.9.0.77 lladdr {} dev eth0", mac_of(&chain.bed)));
-        // Captured where nothing is left to a device: with transmit offloads off at A, frames carry whole checksums.
+        // Frames need complete checksums in the capture, so A's transmit offloads are off.
         for host in [&chain.bed.a, &chain.bed.b] {
             weir_testing::run(host.command("ethtool").args(["-K", "eth0", "tx", "off", "tso", "off", "gso", "off"]));
         }
-        // "inbound" in the expression would do, but libpcap lets nothing through by it until the kernel filters.
+        // The word "inbound" in the expression would do, but libpcap passes no frames with it until the kernel
+        // filters.
         let capture = Capture::start(&chain.bed.b, "eth0", &["-vvv", "-Q", "in", "ip"]);
         assert!(ping(&chain.bed.a, "10.9.0.77", 5), "{kind}");
         send_tcp_and_udp(&chain.bed);
@@ -145,7 +146,7 @@ fn mac_of(bed: &Bed) -> String {
     weir_testing::run(bed.b.command("cat").args(["/sys/class/net/eth0/address"])).trim().to_owned()
 }
 
-/// A TCP connection and UDP datagrams to the address that is rewritten.
+/// Opens a TCP connection and sends UDP datagrams to the rewritten address.
 fn send_tcp_and_udp(bed: &Bed) {
     let server = Running::start(bed.b.command("iperf3").args(["-s", "-1"]).stdout(Stdio::null()));
     let listening = || weir_testing::run(bed.b.command("ss").args(["-ltn"])).contains(":5201");
@@ -154,10 +155,10 @@ fn send_tcp_and_udp(bed: &Bed) {
     server.stop();
 }
 
-/// tcpdump, told to print what it sees.
+/// A running tcpdump, whose output is kept.
 struct Capture {
     process: Running,
-    /// Goes with the capture, also when the test fails.
+    /// The file is removed with the capture, even if the test fails.
     file: tempfile::NamedTempFile,
 }
 
@@ -179,7 +180,7 @@ impl Capture {
     }
 
     fn stop(self) -> String {
-        // tcpdump hands lines on once the kernel hands it the block they are in.
+        // tcpdump prints lines only when the kernel passes it the block that contains them.
         let mut before = String::new();
         weir_testing::wait_until(Duration::from_secs(3), || {
             let settled = !self.text().is_empty() && self.text() == before;

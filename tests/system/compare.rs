@@ -1,4 +1,4 @@
-//! `weir compare` on the examples: formulas, simulation and the live switch side by side.
+//! Tests `weir compare` on the examples: formulas, simulation and the live switch side by side.
 use crate::bed::weir;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ fn the_quickstart_is_answered_side_by_side() {
     }
 }
 
-/// Models of one switch against its stations, with a page.
+/// Compares models of one switch with its simulated stations, and writes a page.
 #[test]
 fn models_are_held_against_simulated_stations() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,11 +1,11 @@
-//! Other projects' controllers drive weir, and weir's controller drives Open vSwitch: the ping test of the reference data's
-//! `interop-ping.sh`, three hosts and all pings between them.
+//! Tests other projects' controllers with weir, and weir's controller with Open vSwitch: the ping test of the
+//! reference data's `interop-ping.sh`, three hosts and all pings between them.
 use crate::bed::weir;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_testing::pattern_switch;
 
-/// The script's switches and controllers share nothing, but each run takes both cores.
+/// Runs share no state, but each uses both cores, so they run one at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn our_controller(version: &str) -> String {

@@ -1,5 +1,5 @@
-//! docs/openflow.md says what is supported and which test shows it. Here: the tests it names are there, and no field or error is
-//! missing in it.
+//! Tests docs/openflow.md, which lists the supported features and the tests that show them: the named tests exist,
+//! and no field or error is missing.
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ fn page() -> String {
     fs::read_to_string(root().join("docs/openflow.md")).expect("docs/openflow.md is there")
 }
 
-/// What stands between backquotes.
+/// Returns the texts between backquotes.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
@@ -32,7 +32,7 @@ fn every_test_named_is_there() {
     assert!(missing.is_empty(), "no such tests: {missing:#?}");
 }
 
-/// Whether a test is there that is written as crate (or `system`, `conformance`), names in its path, function.
+/// Returns true if a test exists. It is written as crate (or `system`, `conformance`), names in its path, function.
 fn is_there(reference: &str) -> bool {
     let mut parts: Vec<&str> = reference.split("::").collect();
     let (Some(function), krate) = (parts.pop(), parts.remove(0)) else { return false };

@@ -1,4 +1,5 @@
-//! `weir emulate` as people and scripts use it: a prompt, links that are pulled out, and nothing left behind, also of a lab that was killed.
+//! Tests `weir emulate` as used by hand and by scripts: a prompt, links that go down, and a complete clean-up, even
+//! of a killed lab.
 use crate::bed::weir;
 use crate::quickstart::ONE_AT_A_TIME;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -8,10 +9,10 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 use weir_testing::{Namespace, wait_until};
 
-/// How long anything may take on a busy machine.
+/// Longest time to wait for anything on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// Two switches with a slow line between them, a host at each.
+/// Two switches with a slow link between them, and a host at each.
 pub(crate) const TWO: &str = r#"
 [[switch]]
 name = "s1"
@@ -30,13 +31,13 @@ switch = "s2"
 ip = ["10.0.0.2/24", "fd00::2/64"]
 "#;
 
-/// Whether a lab can be made here, and that no other test makes one meanwhile.
+/// Returns the lock that keeps other tests from creating labs, or `None` if labs cannot run here.
 pub(crate) fn turn() -> Option<MutexGuard<'static, ()>> {
     let can = weir_testing::root() && weir_testing::programs(&["ip", "ping", "iperf3", "setpriv"]);
     can.then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// A scenario in a file, with the folder that it is in.
+/// Writes a scenario to a file. Returns the temporary folder and the file.
 pub(crate) fn file(scenario: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("lab.toml");
@@ -44,7 +45,7 @@ pub(crate) fn file(scenario: &str) -> (tempfile::TempDir, PathBuf) {
     (folder, file)
 }
 
-/// What a run of `weir emulate` printed, and its exit status.
+/// Output and exit status of a run of `weir emulate`.
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
     pub(crate) said: String,
@@ -69,7 +70,7 @@ pub(crate) fn start(file: &Path, arguments: &[&str]) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir starts")
 }
 
-/// Namespaces, interfaces and the folder of a lab.
+/// Returns the remaining namespaces, interfaces and folder of a lab.
 pub(crate) fn left_by(pid: u32) -> Vec<String> {
     let names = |folder: &str| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -80,12 +81,12 @@ pub(crate) fn left_by(pid: u32) -> Vec<String> {
     names("/run/netns").into_iter().chain(names("/sys/class/net")).filter(ours).chain(folders).collect()
 }
 
-/// The number between two texts.
+/// Returns the number between two texts.
 fn shown(text: &str, from: &str, to: &str) -> Option<f64> {
     text.split_once(from)?.1.split_once(to)?.0.parse().ok()
 }
 
-/// A lab whose prompt is talked to line by line.
+/// A lab whose prompt a test uses line by line.
 pub(crate) struct Talk {
     lab: Child,
     input: ChildStdin,
@@ -101,7 +102,7 @@ impl Talk {
         Talk { lab, input, said: BufReader::new(said), _folder: folder }
     }
 
-    /// Tells it something; what it says until it is through.
+    /// Sends a line to the prompt. Returns the output until the command is done.
     pub(crate) fn tell(&mut self, line: &str) -> String {
         writeln!(self.input, "{line}\nh1 echo through").expect("it reads");
         let mut said = String::new();
@@ -179,26 +180,27 @@ fn a_controller_is_told_of_links_at_once() {
         return;
     }
     let mut talk = Talk::begin(TWO);
-    // Only an answer says that switches listen.
+    // The answer shows that the switches listen.
     talk.tell("nodes");
     let socket = format!("unix:/run/weir/labs/{}/s1.mgmt", talk.lab.id());
     assert_eq!(is_told_of_links(&mut talk, &socket), Ok(()));
     assert_eq!(talk.quit(), Some(0));
 }
 
-/// Whether a program that watches a switch is told of a link that is pulled out; else what it said, and how it ended.
+/// Checks that a program monitoring a switch is told that a link goes down. The error contains the program's output
+/// and its exit status.
 fn is_told_of_links(talk: &mut Talk, socket: &str) -> Result<(), String> {
     let mut monitor = Command::new("ovs-ofctl");
     monitor.args(["-O", "OpenFlow13", "monitor", socket, "65535"]).stdin(Stdio::null());
-    // Where it makes a socket of its own.
+    // Folder in which ovs-ofctl creates its own socket.
     let folder = tempfile::tempdir().expect("a folder");
     monitor.env("OVS_RUNDIR", folder.path());
     let mut monitor = monitor.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("ovs-ofctl starts");
     let stderr = BufReader::new(monitor.stderr.take().expect("piped"));
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
-    // Only once it has said that it wants to know is it told. The link is back for no time at all: whoever is told of that
-    // only when ports are looked at now and then is told nothing.
+    // The monitor is notified only after its request was processed, so the link is toggled repeatedly. The link is up
+    // again at once, so that a switch that polls its ports from time to time would miss the change.
     let mut said: Vec<String> = Vec::new();
     let is_told = wait_until(LIMIT, || {
         talk.tell("link s1 s2 down");
@@ -273,7 +275,7 @@ fn a_killed_lab_is_found_and_removed() {
     let mut talk = Talk::begin(TWO);
     talk.tell("h1 sleep 1000 &");
     let pid = talk.lab.id();
-    // While it lives it is nobody's leftover.
+    // The lab still runs, so its parts are no leftovers.
     let refused = Command::new(weir()).args(["cleanup", &pid.to_string()]).output().expect("weir starts");
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2), "{said}");
@@ -292,7 +294,7 @@ fn a_killed_lab_is_found_and_removed() {
     assert_eq!(nothing, "nothing was left behind\n");
 }
 
-/// `nsenter` leaves /sys as it is: that of the namespace outside.
+/// The program `nsenter` does not change /sys: it shows the namespace outside.
 #[test]
 fn interfaces_of_a_namespace_are_found_whatever_sys_shows() {
     if !weir_testing::root() || !weir_testing::programs(&["ip", "nsenter", "true"]) {

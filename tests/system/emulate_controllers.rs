@@ -1,4 +1,4 @@
-//! Other projects' controllers over emulated switches, one of which has a profile.
+//! Tests other projects' controllers with emulated switches, one of which has a profile.
 use crate::emulate::{LIMIT, TWO, Talk, turn};
 use crate::failover::osken;
 use std::net::{TcpListener, TcpStream};
@@ -6,25 +6,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use weir_testing::{Running, wait_until};
 
-/// A port of this machine that nobody has.
+/// Returns a free TCP port of this machine.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("bound").port()
 }
 
-/// [`TWO`] under a controller at a port, the first switch with the times of a hardware switch.
+/// Returns [`TWO`] under a controller at a port; the first switch has the times of a hardware switch.
 fn scenario(port: u16) -> String {
     let profiled = TWO.replacen("name = \"s1\"", "name = \"s1\"\nprofile = \"two-level-tcam\"", 1);
     format!("[controller]\nconnect = \"tcp:127.0.0.1:{port}\"\n{profiled}")
 }
 
-/// Whether hosts reach each other under a controller that listens at a port, and what it wrote is in the switches' tables.
+/// Checks that hosts reach each other under a controller at a port, and that the controller's entries are in the
+/// switches' tables.
 fn controls(port: u16, log: &Path) {
     let said = || std::fs::read_to_string(log).unwrap_or_default();
     let listens = || TcpStream::connect(("127.0.0.1", port)).is_ok();
     assert!(wait_until(LIMIT, listens), "the controller does not listen: {}", said());
     let mut talk = Talk::begin(&scenario(port));
     let mut pings = String::new();
-    // It may still be writing its first entries.
+    // The controller may still be adding its first entries.
     let reached = wait_until(LIMIT, || {
         pings = talk.tell("pingall 3s");
         pings.contains("2 of 2 reached")
@@ -68,7 +69,7 @@ fn faucet_controls_emulated_switches() {
     command.env("FAUCET_CONFIG", &config).env("FAUCET_LOG", folder.path().join("faucet.log"));
     command.env("FAUCET_EXCEPTION_LOG", folder.path().join("faucet.exceptions"));
     command.env("FAUCET_PROMETHEUS_PORT", free_port().to_string()).env("FAUCET_PROMETHEUS_ADDR", "127.0.0.1");
-    // It starts a program of its own environment.
+    // Faucet starts a program of its virtual environment.
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{}:{path}", program.parent().expect("in a folder").display()));
     let _controller = Running::start(to_log(&mut command, &log));
@@ -81,7 +82,7 @@ fn to_log<'a>(command: &'a mut Command, log: &Path) -> &'a mut Command {
     command.stdin(Stdio::null()).stdout(out).stderr(errors)
 }
 
-/// Faucet in its virtual environment, where CI makes it.
+/// Returns the path of Faucet in its virtual environment, where CI creates it.
 fn faucet() -> Option<PathBuf> {
     let folder = std::env::var_os("FAUCET_VENV").map_or_else(|| "/tmp/faucet-venv".into(), PathBuf::from);
     let program = folder.join("bin/faucet");

@@ -1,13 +1,14 @@
-//! What `weir emulate` says where the machine, or who starts it, lacks something; and that nothing is left behind then.
+//! Tests the errors of `weir emulate` if the machine or the user lacks something, and that no part of a lab is left
+//! behind.
 use crate::bed::weir;
 use crate::emulate::{Ran, TWO, emulate, file, left_by, turn};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
-/// What [`TWO`] needs, by the emulator's own reckoning: two switches, two hosts and a link between switches.
+/// Open files that [`TWO`] needs by the emulator's estimate: two switches, two hosts and a link between switches.
 const FILES: u32 = 128 + 2 * 24 + 2 * 12 + 4;
 
-/// Runs `weir emulate` on [`TWO`] by another program, which takes it over.
+/// Runs `weir emulate` on [`TWO`] through another program, which executes it.
 fn by(program: &[&str], arguments: &[&str]) -> Ran {
     let (folder, file) = file(TWO);
     for place in [folder.path(), &file] {
@@ -26,7 +27,7 @@ fn by(program: &[&str], arguments: &[&str]) -> Ran {
 #[test]
 fn without_root_it_says_so() {
     let Some(_turn) = turn() else { return };
-    // A folder on the way to the command may be closed to others: a copy is not.
+    // A folder on the path to the command may be closed to other users; a copy is readable.
     let folder = tempfile::tempdir().expect("a folder");
     let copy = folder.path().join("weir");
     std::fs::copy(weir(), &copy).expect("copied");
@@ -59,7 +60,7 @@ fn too_few_files_are_told_before_anything_is_made() {
     );
     assert_eq!(few.code, Some(2), "{}", few.errors);
     assert!(few.errors.contains(&expected), "{}", few.errors);
-    // What it asks for is enough, and a soft limit below that is raised.
+    // The number in the error is sufficient, and a lower soft limit is raised.
     let enough = by(
         &["prlimit", &limit(64, FILES)],
         &["--exec", "pingall 10s", "--exec", "iperf h1 h2 1s", "--exec", "dump s1"],

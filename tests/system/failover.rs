@@ -1,4 +1,4 @@
-//! Two controllers for one switch: the master is killed, the slave takes over, and nothing is lost meanwhile.
+//! Tests two controllers of one switch: the master is killed, the slave takes over, and no packet is lost meanwhile.
 use crate::bed::{B4, Bed, ping_train, weir};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ fn ready() -> bool {
     weir_testing::root() && weir_testing::programs(&["ip", "ping"])
 }
 
-/// A switch on two hosts' ports with two controllers, and its control socket.
+/// Starts a switch on two hosts' ports with two controllers. Returns it and a function that runs `weir ctl`.
 fn switch<'a>(bed: &'a Bed, socket: &'a str) -> (Running, impl Fn(&[&str]) -> String + use<'a>) {
     let ports = ["--port", "1=af_packet:pa", "--port", "2=af_packet:pb", "--control-socket", socket];
     let switch = bed.switch(&[&ports[..], &CONTROLLERS].concat());
@@ -21,13 +21,14 @@ fn switch<'a>(bed: &'a Bed, socket: &'a str) -> (Running, impl Fn(&[&str]) -> St
     (switch, ctl)
 }
 
-/// Pings B from A every 2 ms while `meanwhile` runs, and to the end of what was begun then; how many were sent and answered.
+/// Pings B from A every 2 ms while `meanwhile` runs, and until the current ping ends. Returns the requests sent and
+/// answered.
 fn pings_while(bed: &Bed, meanwhile: impl FnOnce()) -> (u64, u64) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let traffic = scope.spawn(|| {
             let (mut sent, mut received) = (0, 0);
-            // Each to its end: one that is interrupted counts a packet that is on its way as lost.
+            // Each ping runs to its end: an interrupted one counts a packet in transit as lost.
             while !is_over.load(Relaxed) {
                 let mut ping = bed.a.command("ping");
                 let output = ping.args(["-q", "-i", "0.002", "-c", "250", B4]).stdin(Stdio::null()).output();
@@ -36,7 +37,7 @@ fn pings_while(bed: &Bed, meanwhile: impl FnOnce()) -> (u64, u64) {
             }
             (sent, received)
         });
-        // Also when it panics, or the traffic would not end.
+        // Raised even after a panic, because the traffic would not end otherwise.
         let over = Raise(&is_over);
         meanwhile();
         drop(over);
@@ -53,14 +54,14 @@ impl Drop for Raise<'_> {
     }
 }
 
-/// (sent, received), from ping's summary.
+/// Parses the numbers (sent, received) of ping's summary.
 fn counted(summary: &str) -> (u64, u64) {
     let line = summary.lines().find(|line| line.contains("packets transmitted")).expect("ping's summary");
     let mut numbers = line.split(' ').filter_map(|word| word.parse().ok());
     (numbers.next().expect("sent"), numbers.next().expect("received"))
 }
 
-/// Flow entries without their counters, the table miss and what is in them of time.
+/// Returns the flow entries without counters, times, and the table miss.
 fn entries(ctl: &impl Fn(&[&str]) -> String) -> Vec<String> {
     let text = ctl(&["dump-flows"]);
     let mut entries: Vec<String> = text
@@ -96,7 +97,7 @@ fn a_slave_takes_over_and_loses_no_entry_and_no_packet() {
         drop(first);
         second.signal(Signal::USR1);
         assert!(wait_until(PATIENCE, || is_master(ctl(&["show"]))), "{}", ctl(&["show"]));
-        // The new master does its work: a host with a new address is found.
+        // The new master works: a host with a new address is found.
         bed.b.ip("addr add 10.9.0.77/24 dev eth0");
         assert!(wait_until(PATIENCE, || ping_train(&bed.a, "10.9.0.77", 1)));
     });
@@ -113,7 +114,7 @@ fn a_slave_takes_over_and_loses_no_entry_and_no_packet() {
     switch.stop();
 }
 
-/// What os-ken's application does: asks for a role with a generation, and as master forwards between ports 1 and 2.
+/// An application for os-ken: requests a role with a generation id, and as master forwards between ports 1 and 2.
 const OSKEN_APP: &str = r#"
 import os
 import sys
@@ -160,7 +161,7 @@ if __name__ == '__main__':
     app_manager.AppManager.run_apps(['failover', 'os_ken.controller.ofp_handler'])
 "#;
 
-/// The Python of os-ken's virtual environment, where CI makes it.
+/// Returns the Python of os-ken's virtual environment, where CI creates it.
 pub(crate) fn osken() -> Option<PathBuf> {
     let folder = std::env::var_os("OSKEN_VENV").map_or_else(|| "/tmp/osken-venv".into(), PathBuf::from);
     let python = folder.join("bin/python");
@@ -171,7 +172,7 @@ pub(crate) fn osken() -> Option<PathBuf> {
     Some(python)
 }
 
-/// An os-ken controller in a role; what it was told goes to `said`.
+/// Starts an os-ken controller in a role; it writes the messages it receives to the file `said`.
 fn osken_controller(bed: &Bed, app: &Path, port: u16, role: &str, generation: u64, said: &Path) -> Option<Running> {
     let python = osken()?;
     let mut command: Command = bed.switches.command(python.to_str()?);

@@ -1,4 +1,4 @@
-//! What breaks around a switch, and what the switch does then.
+//! Tests the switch's behaviour when its environment fails.
 use crate::bed::{B4, Bed, ping, ping_train, weir};
 use std::time::Duration;
 use weir_testing::wait_until;
@@ -16,7 +16,8 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     all
 }
 
-/// Fail-secure: known flows go on, unknown ones wait. Standalone: everything goes on. Both come back to a new controller.
+/// Fail-secure: known flows continue, unknown ones wait. Standalone: all traffic continues. Both reconnect to a new
+/// controller.
 #[test]
 fn a_killed_controller() {
     if !ready() {
@@ -31,7 +32,7 @@ fn a_killed_controller() {
         controller.signal(weir_testing::Signal::KILL);
         drop(controller);
         assert!(ping(&bed.a, B4, 10), "{mode}: known flows stay without a controller");
-        // An address that no entry knows.
+        // An address that no entry matches.
         bed.b.ip("link set eth0 address 02:00:00:00:99:99");
         bed.a.ip("neigh flush dev eth0");
         let reached = wait_until(PATIENCE / 2, || ping_train(&bed.a, B4, 1));
@@ -43,7 +44,7 @@ fn a_killed_controller() {
     }
 }
 
-/// A port whose device goes is gone, and the others stay; when the device comes back, so does the port.
+/// A port disappears with its device, and the others stay; the port returns with the device.
 #[test]
 fn a_deleted_veth() {
     if !ready() {
@@ -65,7 +66,7 @@ fn a_deleted_veth() {
     switch.stop();
 }
 
-/// A switch that was killed leaves nothing in the way of the next one.
+/// A killed switch leaves nothing that prevents the next one from starting.
 #[test]
 fn a_restarted_switch() {
     if !ready() {

@@ -1,4 +1,4 @@
-//! Output that cannot be written: an error and exit status 2, never half a result with success.
+//! Tests output that cannot be written: an error and exit status 2, never half a result with success.
 use crate::bed::weir;
 use std::fs::OpenOptions;
 use std::io::Read as _;
@@ -43,7 +43,7 @@ fn a_result_that_is_lost_is_an_error() {
     }
 }
 
-/// Who reads only the beginning (`weir ... | head -n 1`) made no mistake, and the command neither.
+/// A reader that ends after the beginning (`weir ... | head -n 1`) is no error, for neither command.
 #[test]
 fn a_reader_that_leaves_is_no_error() {
     let child = Command::new(weir()).arg("licenses").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -53,7 +53,7 @@ fn a_reader_that_leaves_is_no_error() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A page that cannot be written is told before the first round, not after the last.
+/// A page that cannot be written is reported before the first round, not after the last.
 #[test]
 fn a_missing_folder_is_found_before_the_work() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -66,7 +66,7 @@ fn a_missing_folder_is_found_before_the_work() {
     assert!(output.stdout.is_empty());
 }
 
-/// A switch whose ready line is lost works on, and tells it: its ports matter more than a full disk.
+/// A switch whose ready line is lost continues, and logs the loss: its ports matter more than a full disk.
 #[test]
 fn a_daemon_that_cannot_say_that_it_is_ready_goes_on() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -85,7 +85,7 @@ fn a_daemon_that_cannot_say_that_it_is_ready_goes_on() {
     assert!(said.contains("cannot write the whole result to standard output") && said.contains("is ready"), "{said}");
 }
 
-/// A lab of which nobody can read the answers is no success.
+/// A lab whose answers are lost is no success.
 #[test]
 fn answers_of_a_lab_that_are_lost_are_an_error() {
     if !root() {
@@ -97,7 +97,7 @@ fn answers_of_a_lab_that_are_lost_are_an_error() {
     assert!(said.contains("No space left on device"), "{said}");
 }
 
-/// What was measured is printed although the time series finds no space.
+/// The result is printed even if there is no space for the time series.
 #[test]
 fn a_series_that_is_lost_costs_no_result() {
     let port = format!("memory:series-{}", std::process::id());

@@ -1,4 +1,4 @@
-//! Groups, driven by `ovs-ofctl` and by `weir ctl`, with pings through them.
+//! Tests groups, changed by `ovs-ofctl` and by `weir ctl`, with pings through them.
 use crate::bed::{B4, Bed, ping, ping_train, weir};
 use std::process::Command;
 
@@ -10,7 +10,7 @@ fn ofctl(bed: &Bed, command: &str, arguments: &[&str]) -> String {
     bed.run("ovs-ofctl", &all)
 }
 
-/// What `ovs-ofctl` prints about groups, without what time changes.
+/// Returns the output of `ovs-ofctl` about groups, without durations.
 fn groups(bed: &Bed, command: &str) -> Vec<String> {
     let dump = ofctl(bed, command, &[]);
     let lines = dump.lines().map(str::trim).filter(|line| line.starts_with("group_id="));
@@ -47,7 +47,7 @@ fn groups_added_changed_and_deleted_by_ovs_ofctl() {
         "group_id=1,type=ff,bucket=watch_port:7,actions=output:7,bucket=watch_port:2,actions=output:2",
         "group_id=2,type=select,bucket=weight:3,actions=output:1,bucket=weight:0,actions=output:2",
     ];
-    // `ovs-ofctl` writes ports that it has names for by name.
+    // The program `ovs-ofctl` prints ports by name if it knows their names.
     let found: Vec<String> = groups(&bed, "dump-groups")
         .iter()
         .map(|line| line.replace("\"pa\"", "1").replace("pa", "1").replace("pb", "2"))
@@ -75,7 +75,7 @@ fn a_bucket_takes_over_when_the_link_of_the_one_before_goes() {
         return;
     }
     let bed = Bed::new();
-    // A third link, beside B's own: what is sent there is lost.
+    // A third link, in addition to B's own: frames sent there are lost.
     bed.switches.join("pc", &bed.b, "eth9");
     let switch = bed.switch(&[&SWITCH[..], &["--port", "3=af_packet:pc"]].concat());
     ofctl(
@@ -119,7 +119,7 @@ fn buckets_inserted_and_removed_by_ovs_ofctl() {
     switch.stop();
 }
 
-/// `weir ctl` writes and reads what `ovs-ofctl` does.
+/// The command `weir ctl` reads and writes the syntax of `ovs-ofctl`.
 #[test]
 fn ctl_changes_and_shows_groups() {
     if !ready() {
