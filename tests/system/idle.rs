@@ -1,4 +1,4 @@
-//! Ports that have nothing for long beside one that is busy.
+//! Tests ports without traffic for a long time next to a busy one.
 use crate::bed::{B4, Bed, iperf, ping};
 use weir_testing::{Namespace, run};
 
@@ -14,7 +14,8 @@ fn a_port_that_was_quiet_for_long_is_heard_again() {
     let ports = ["--port", "af_packet:pa", "--port", "af_packet:pb", "--port", "af_packet:pc", "--port", "tap:quiet"];
     let switch = bed.switch(&[&["--fail-mode", "standalone"], &ports[..]].concat());
     assert!(bed.reaches(B4, 20) && ping(&quiet, B4, 3));
-    // While the stream keeps the switch busy for thousands of rounds, the third host is quiet, then speaks, several times.
+    // The stream keeps the switch busy for thousands of rounds; meanwhile the third host is silent, then sends,
+    // several times.
     std::thread::scope(|scope| {
         let stream = scope.spawn(|| iperf(&bed, &["-t", "3"]));
         let mut heard = 0;

@@ -1,4 +1,4 @@
-//! What a switch does to interfaces, and what becomes of them when it is killed.
+//! Tests what a switch changes on interfaces, and their state after it is killed.
 use crate::bed::{Bed, ready, weir};
 use std::io::Read as _;
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use tempfile::tempdir;
 use weir_testing::{Namespace, Running, Signal, run, wait_until};
 
-/// How long a switch may take until it ends by itself.
+/// Time for a switch to end by itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn is_possible() -> bool {
     weir_testing::root() && weir_testing::programs(&["ip", "ethtool"])
 }
 
-/// Starts `weir switch` on an interface that another one has; what it says when it ends.
+/// Starts `weir switch` on an interface that another one uses. Returns its error output.
 fn refused(bed: &Bed, folder: &Path, port: &str) -> String {
     let mut command = bed.switches.command(weir());
     command.args(["switch", "--name", "second", "--port", port, "--control-socket"]).arg(folder.join("second.sock"));
@@ -37,7 +37,7 @@ fn kill(switch: Running) {
     drop(switch);
 }
 
-/// Whether a host's end of its link leaves VLAN tags to the device.
+/// Returns true if a host's end of its link leaves VLAN tags to the device.
 fn leaves_tags(host: &Namespace) -> bool {
     let features = run(host.command("ethtool").args(["-k", "eth0"]));
     let line = features.lines().find(|line| line.starts_with("tx-vlan-offload")).expect("veth pairs have it");
@@ -75,7 +75,7 @@ fn features_that_a_killed_switch_left_off_are_on_again_after_cleanup() {
     assert!(!leaves_tags(&bed.a), "a switch that runs needs them off");
     kill(switch);
     assert!(!leaves_tags(&bed.a));
-    // Another test's cleanup may come first.
+    // Another test's clean-up may have restored them already.
     let said = clean();
     let names = "eth0: tx-vlan-hw-insert, tx-vlan-stag-hw-insert: on again";
     assert!(said.contains(names) || said.starts_with("nothing"), "{said}");

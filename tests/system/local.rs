@@ -1,4 +1,4 @@
-//! The host that runs the switch has a port of its own: OFPP_LOCAL, on a TAP interface.
+//! Tests the port of the host that runs the switch: OFPP_LOCAL, on a TAP interface.
 use crate::bed::{B4, Bed, ping, ping_train};
 use weir_testing::wait_until;
 

@@ -1,7 +1,8 @@
-//! The built `weir` command against real programs: kernel hosts, Open vSwitch's tools, other projects' controllers.
+//! Tests the built `weir` command with real programs: kernel hosts, Open vSwitch's tools, other projects'
+//! controllers.
 //!
-//! Each test makes its own network namespaces and takes everything down again; what cannot run here is skipped aloud
-//! (see weir-testing).
+//! Each test creates its own network namespaces and removes everything again. A test that cannot run here is skipped
+//! with a message (see weir-testing).
 mod bed;
 mod bench;
 mod bundles;

@@ -1,9 +1,9 @@
-//! Limits of memory: a switch that cannot have what it needs does not start, and says what to change.
+//! Tests limits of memory: a switch that cannot get what it needs does not start, and says what to change.
 use crate::bed::weir;
 use std::process::{Command, Stdio};
 use weir_testing::{Namespace, programs, root};
 
-/// Runs `weir switch ARGUMENTS` with a limit of the shell's `ulimit`; what it says before it ends.
+/// Runs `weir switch ARGUMENTS` with a limit of the shell's `ulimit`. Returns its error output.
 fn refusal(mut command: Command, limit: &str, arguments: &[&str]) -> String {
     let socket = tempfile::tempdir().expect("there is room for a folder");
     let socket = socket.path().join("switch.sock");
@@ -35,7 +35,7 @@ fn buffers_that_nobody_has() {
     has_all(&said, &["buffers: found 2000000", "64 to 1048576"]);
 }
 
-/// Without the right to lock memory and with a low limit of it, AF_XDP says which of both to change.
+/// Without the capability to lock memory and with a low limit of it, AF_XDP's error names both ways out.
 #[test]
 fn locked_memory_that_a_limit_forbids() {
     if !root() || !programs(&["ip", "setpriv"]) {

@@ -1,4 +1,4 @@
-//! Meters and limits on packet-ins, set by `ovs-ofctl` and by `weir ctl`, met by the packets of kernel hosts.
+//! Tests meters and limits on packet-ins, set by `ovs-ofctl` and by `weir ctl`, with packets of kernel hosts.
 use crate::bed::{B4, Bed, ping, ping_train, weir};
 use std::process::Command;
 use std::time::Duration;
@@ -11,7 +11,7 @@ fn ofctl(bed: &Bed, command: &str, arguments: &[&str]) -> String {
     bed.run("ovs-ofctl", &[&["-O", "OpenFlow13", command, "tcp:127.0.0.1:6654"], arguments].concat())
 }
 
-/// What `ovs-ofctl` says that it is refused with.
+/// Returns the error that `ovs-ofctl` prints.
 fn refusal(bed: &Bed, command: &str, argument: &str) -> String {
     let mut ofctl = bed.switches.command("ovs-ofctl");
     let output = ofctl.args(["-O", "OpenFlow13", command, "tcp:127.0.0.1:6654", argument]).output();
@@ -19,7 +19,7 @@ fn refusal(bed: &Bed, command: &str, argument: &str) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout)
 }
 
-/// The lines behind the reply's first, joined.
+/// Returns the lines after the reply's first, joined.
 fn told(text: &str) -> String {
     text.lines().skip(1).collect::<Vec<_>>().join("|")
 }
@@ -46,7 +46,7 @@ fn meters_of_ovs_ofctl_are_set_shown_and_obeyed() {
     );
     ofctl(&bed, "add-flow", &["priority=9,icmp,in_port=1,actions=meter:7,output:2"]);
     ofctl(&bed, "add-flow", &["priority=1,actions=normal"]);
-    // Ten requests in half a second: the burst passes, and one a second.
+    // Ten requests in half a second: the burst passes, and then one per second.
     assert!(!ping_train(&bed.a, B4, 10));
     let stats = told(&ofctl(&bed, "meter-stats", &["meter=7"]));
     assert!(stats.starts_with("meter:7 flow_count:1 packet_in_count:10 byte_in_count:980 duration:"), "{stats}");
@@ -112,7 +112,7 @@ fn ctl_sets_meters_and_shows_what_a_limit_kept_from_a_controller() {
     ctl(&["add-flow", "priority=60000,actions=meter:3,controller"]);
     let trace = ctl(&["trace", "1", "icmp,nw_src=10.9.0.1,nw_dst=10.9.0.2"]);
     assert!(trace.contains("meter 3: passes"), "{trace}");
-    // Nobody answers address resolution here.
+    // No host answers address resolution here.
     bed.a.ip(&format!("neigh replace {B4} lladdr 02:00:00:00:00:02 dev eth0"));
     let is_up = || ctl(&["show"]).contains("up, OpenFlow");
     assert!(wait_until(Duration::from_secs(10), is_up), "{}", ctl(&["show"]));

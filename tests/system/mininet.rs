@@ -1,16 +1,18 @@
-//! Mininet (Debian's) with weir as its switches: `mn --custom`, the Python API, profiles.
+//! Tests Mininet (Debian's) with weir as its switches: `mn --custom`, the Python API, profiles.
 //!
-//! When something fails Mininet ends processes by name and removes logs in /tmp. So it has namespaces of its own here for processes, networks and mounts.
+//! After a failure Mininet ends processes by name and removes logs in /tmp. So each test runs it in separate
+//! namespaces of processes, networks and mounts.
 use crate::bed::weir;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 use weir_testing::output_within;
 
-/// How long one run of Mininet may take: ten times what it takes on two idle processors.
+/// Longest duration of a run of Mininet: ten times its duration on two idle processors.
 const PATIENCE: Duration = Duration::from_secs(150);
 
-/// Runs a shell's lines where `$MININET` is the folder with the switch class and `$WEIR` the command; what they print.
+/// Runs shell lines in separate namespaces, where `$MININET` is the folder with the switch class and `$WEIR` the
+/// command. Returns their output, or `None` if they cannot run here.
 fn in_a_world_of_its_own(lines: &str) -> Option<String> {
     let programs = ["unshare", "mount", "mn", "ip", "ifconfig", "ping", "ovs-ofctl"];
     if !weir_testing::root() || !weir_testing::programs(&programs) {
@@ -19,7 +21,8 @@ fn in_a_world_of_its_own(lines: &str) -> Option<String> {
     let world = "set -e; mount -t tmpfs tmpfs /mnt; mkdir /mnt/mininet /mnt/build; mount --bind \"$MININET\" /mnt/mininet; \
                  mount --bind \"$BUILD\" /mnt/build; mount -t tmpfs tmpfs /tmp; cd /tmp; ip link set lo up; \
                  export MININET=/mnt/mininet WEIR=/mnt/build/weir; ";
-    // Mininet waits without end for a switch, a shell or a command that does not answer: what each process waits for is told before that.
+    // Mininet waits without limit for a switch, a shell or a command that does not answer. Before the time is up, the
+    // state of each process is printed.
     let watch = format!(
         "(sleep {}; echo still running; ps -eo pid,ppid,stat,etimes,wchan:20,args --forest; ss -tanp; \
          for log in /tmp/weir-*/log; do echo $log; cat $log; done) >&2 &",
@@ -47,7 +50,7 @@ fn mn_takes_our_switch_without_a_controller() {
 
 #[test]
 fn mn_takes_our_switch_under_a_controller_elsewhere() {
-    // Where Mininet looks for the controller by telnet, it takes a hello's byte 1 for something else and waits for ever.
+    // If Mininet probes the controller with telnet, it misinterprets byte 1 of a hello and waits without limit.
     let run = "mkdir bin; printf '#!/bin/sh\nprintf \"Connected\\\\001\"\n' >bin/telnet; chmod +x bin/telnet; export PATH=/tmp/bin:$PATH; \
                $WEIR controller --listen tcp:127.0.0.1:6653 >/dev/null & \
                while ! ss -ltn | grep -q :6653; do sleep 0.1; done; \

@@ -1,4 +1,4 @@
-//! `weir model`: single evaluations, files of them, and how it refuses.
+//! Tests `weir model`: single evaluations, files of them, and its errors.
 use crate::bed::weir;
 use std::process::{Command, Output};
 
@@ -54,7 +54,7 @@ fn rows_without_a_steady_state_stay_and_are_counted() {
     let text = stdout(&output);
     assert_eq!(text.lines().count(), 3, "{text}");
     assert!(text.contains("\nb,1000,\"[\"\"det\"\",0.001]\",UNSTABLE,"), "{text}");
-    // What is no input for the model is told beside the other rows, and by the exit status.
+    // A row that is no input for the model has its error among the other rows, and sets the exit status.
     std::fs::write(&path, "lam,mu\n700,1000\n-1,1000\n").expect("written");
     let output = model(&["mm1", "--rows", file]);
     assert_eq!(output.status.code(), Some(2));

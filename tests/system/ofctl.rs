@@ -1,4 +1,4 @@
-//! `ovs-ofctl` drives the switch, in every version of OpenFlow.
+//! Tests the switch with `ovs-ofctl`, in every version of OpenFlow.
 use crate::bed::{B4, Bed, ping, ping_train};
 use std::process::Command;
 
@@ -11,7 +11,7 @@ fn ofctl(bed: &Bed, version: &str, command: &str, arguments: &[&str]) -> String 
     bed.run("ovs-ofctl", &all)
 }
 
-/// The flows as dump-flows prints them, without what time changes.
+/// Returns the flow entries as dump-flows prints them, without times and counters.
 fn flows(bed: &Bed, version: &str) -> Vec<String> {
     let dump = ofctl(bed, version, "dump-flows", &["--no-stats"]);
     let mut lines: Vec<_> =
@@ -35,7 +35,7 @@ fn flows_added_changed_and_deleted_by_ovs_ofctl() {
         assert!(!ping_train(&bed.a, B4, 1), "an empty table forwards nothing");
         ofctl(&bed, version, "add-flow", &["priority=10,in_port=1,actions=output:2"]);
         ofctl(&bed, version, "add-flow", &["priority=10,in_port=2,actions=output:1"]);
-        // The kernel may just give up asking for the address that nothing answered before.
+        // The kernel may just be giving up on resolving the address that was unreachable before.
         assert!(bed.reaches(B4, 10) && ping(&bed.a, B4, 3), "{version}");
         ofctl(&bed, version, "mod-flows", &["in_port=2,actions=drop"]);
         assert!(!ping_train(&bed.a, B4, 1), "{version}");
@@ -96,7 +96,7 @@ fn what_ovs_ofctl_gets_wrong_is_refused_by_name() {
     switch.stop();
 }
 
-/// Everything that is asked in the form of 1.4 and 1.5, and what both add to flow entries, groups and bundles.
+/// Tests all requests in the form of 1.4 and 1.5, and what both add to flow entries, groups and bundles.
 #[test]
 fn later_versions_say_the_same_in_their_own_form() {
     if !ready() {
@@ -128,7 +128,7 @@ fn later_versions_say_the_same_in_their_own_form() {
     }
 }
 
-/// `weir ctl` beside `ovs-ofctl`: both see the same switch.
+/// Tests `weir ctl` together with `ovs-ofctl`: both see the same switch.
 #[test]
 fn ctl_sees_what_ovs_ofctl_did() {
     if !ready() {
@@ -151,14 +151,14 @@ fn ctl_sees_what_ovs_ofctl_did() {
     assert!(!std::path::Path::new(&socket).exists(), "the control socket stayed behind");
 }
 
-/// The number behind `label`.
+/// Returns the number after `label`.
 fn number_after(text: &str, label: &str) -> u64 {
     let start = text.find(label).unwrap_or_else(|| panic!("no {label} in {text}")) + label.len();
     let digits: String = text[start..].trim_start().chars().take_while(char::is_ascii_digit).collect();
     digits.parse().unwrap_or_else(|_| panic!("no number behind {label} in {text}"))
 }
 
-/// Nicira's extensions: what `ovs-ofctl` uses in 1.0 as soon as an entry needs more than 1.0 can say.
+/// Tests Nicira's extensions, which `ovs-ofctl` uses in 1.0 for entries that 1.0 cannot express.
 #[test]
 fn registers_and_resubmits_by_ovs_ofctl() {
     if !ready() {

@@ -1,4 +1,4 @@
-//! What controllers change about a port, seen on the machine.
+//! Tests port changes by controllers, as seen on the machine.
 use crate::bed::{B4, Bed, ping_train};
 use std::time::Duration;
 use weir_testing::wait_until;
@@ -11,14 +11,14 @@ fn ofctl(bed: &Bed, version: &str, command: &str, arguments: &[&str]) -> String 
     bed.run("ovs-ofctl", &all)
 }
 
-/// Whether an interface of the switches is set up.
+/// Returns true if an interface in the switches' namespace is up.
 fn is_up(bed: &Bed, interface: &str) -> bool {
     bed.run("ip", &["-o", "link", "show", interface]).split_once('<').is_some_and(|(_, flags)| {
         flags.split_once('>').is_some_and(|(flags, _)| flags.split(',').any(|flag| flag == "UP"))
     })
 }
 
-/// What the switch says of port 2: its lines in `ovs-ofctl show` or `dump-ports-desc`.
+/// Returns the switch's description of port 2: its lines in `ovs-ofctl show` or `dump-ports-desc`.
 fn said_of_port_2(bed: &Bed, version: &str) -> String {
     let command = if version == "OpenFlow10" { "show" } else { "dump-ports-desc" };
     let said = ofctl(bed, version, command, &[]);

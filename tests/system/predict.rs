@@ -1,4 +1,4 @@
-//! `weir predict` on the examples: what it answers, sweeps, pages, and how it refuses.
+//! Tests `weir predict` on the examples: its answers, sweeps, pages, and errors.
 use crate::bed::weir;
 use std::path::PathBuf;
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! `weir profile`, and scenarios that name a profile.
+//! Tests `weir profile`, and scenarios that name a profile.
 use crate::bed::{B4, Bed, weir};
 use std::process::{Command, Output};
 use weir_units::{Clock as _, SystemClock};
@@ -107,7 +107,7 @@ write = "10ms"
 forward = { base_l2 = "5ms" }
 "#;
 
-/// A switch with [`SLOW`] as its profile, driven by `ovs-ofctl`.
+/// Tests a switch with [`SLOW`] as its profile, driven by `ovs-ofctl`.
 #[test]
 fn a_switch_with_a_profile_takes_its_time_and_says_so() {
     if !weir_testing::root() || !weir_testing::programs(&["ovs-ofctl", "ping", "ip"]) {
@@ -116,7 +116,7 @@ fn a_switch_with_a_profile_takes_its_time_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     std::fs::write(file("slow.toml"), SLOW).unwrap();
-    // The last is the lowest, which finds no room.
+    // The last entry has the lowest priority and finds no room.
     let flows: String =
         (0..21).map(|number| format!("priority={},ip,nw_dst=10.1.0.{number},actions=drop\n", 100 - number)).collect();
     std::fs::write(file("flows"), flows).unwrap();
@@ -132,7 +132,7 @@ fn a_switch_with_a_profile_takes_its_time_and_says_so() {
     };
     let clock = SystemClock::start();
     let said = ofctl(&["add-flows", "tcp:127.0.0.1:6654", &file("flows")]);
-    // Twenty at least: the barrier behind them is not answered before. A machine may be slower.
+    // At least twenty times 10 ms, because the barrier is answered after all flow-mods. A machine may be slower.
     assert!(clock.now().as_secs_f64() >= 0.2, "{said}");
     assert!(said.contains("OFPFMFC_TABLE_FULL"), "{said}");
     let shown: serde_json::Value =
@@ -152,13 +152,13 @@ fn a_switch_with_a_profile_takes_its_time_and_says_so() {
     assert!(bed.reaches(B4, 20));
     let pinged = bed.a.command("ping").args(["-q", "-i", "0.05", "-c", "5", B4]).output().expect("ping starts");
     let pinged = stdout(&pinged);
-    // `rtt min/avg/max/mdev = 4.1/...`: through the first level there and back.
+    // The line `rtt min/avg/max/mdev = 4.1/...`: through the first level there and back.
     let least = pinged.split("mdev = ").nth(1).and_then(|rtt| rtt.split('/').next()?.parse::<f64>().ok());
     assert!(least.is_some_and(|least| least >= 4.0), "{pinged}");
     switch.stop();
 }
 
-/// The same network packet by packet in virtual time, and what cannot be emulated.
+/// Simulates a network with the profile packet by packet in virtual time.
 #[test]
 fn virtual_time_takes_a_profiles_time_packet_by_packet() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! `weir profile SWITCH`: weir itself, weir with a profile, and Open vSwitch in user space are measured; switches that are not there or say nothing are told.
+//! Tests `weir profile SWITCH` on weir, on weir with a profile, and on Open vSwitch in user space, and the errors for
+//! switches that are absent or silent.
 use crate::bed::{ready, weir};
 use std::net::TcpListener;
 use std::path::Path;
@@ -10,17 +11,17 @@ use weir_testing::{Namespace, Running, programs, root, run, wait_until};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A grid of seconds.
+/// A grid that takes seconds.
 const GRID: &str = "priorities = ['same', 'descending']\nentries = [1, 40]\nbatches = [1, 8]\ndeletions = [1, 20]\nruns = 2\n\
     entries_max = 200\nbatch_max = 16\nspacing_ms = 3\nmessages = 6\npackets = 6\nbytes = [64, 1500]\ngaps_us = [200, 2000]\ntrial_ms = 20\n";
 
-/// Two levels that even a busy machine can tell apart.
+/// Two levels that even a busy machine can distinguish.
 const TWO_LEVELS: &str = "name = 'two'\ndevice = 'Two levels'\norigin = 'assumed'\nsource = 'A test'\n\
     policy = [{ attribute = 'priority', evicts = 'lowest' }]\n\
     [[level]]\nname = 'fast'\nsize = 24\nwrite = '2ms'\nforward = { base_l2l3 = '100us' }\n\
     [[level]]\nname = 'slow'\nsize = 60\nwrite = '1ms'\nforward = { base_l2l3 = '4ms' }\n";
 
-/// A namespace with three pairs of interfaces: `d0` to `d2` for the profiler, `p0` to `p2` for the switch.
+/// Returns a namespace with three pairs of interfaces: `d0` to `d2` for the profiler, `p0` to `p2` for the switch.
 fn rig() -> Namespace {
     let rig = Namespace::new();
     for at in 0..3 {
@@ -29,7 +30,7 @@ fn rig() -> Namespace {
     rig
 }
 
-/// Switches and who measures them have the processors to themselves, as far as these tests go.
+/// Returns a lock with which a switch and its profiler have the processors to themselves, among these tests.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -50,7 +51,7 @@ fn measured(output: &Output, out: &Path) -> Profile {
     Profile::read(&out.join("profile.toml")).unwrap_or_else(|error| panic!("{error}\n{said}"))
 }
 
-/// Whether the raw runs of both planes are there.
+/// Returns true if the raw runs of both planes exist.
 fn runs_are_kept(out: &Path) -> bool {
     out.join("control.csv").exists() && out.join("delays.csv").exists()
 }
@@ -76,12 +77,12 @@ fn weir_is_measured_and_gone_on_with() {
     let output = profile(&rig, &out, &arguments);
     let (found, said) = (measured(&output, &out), String::from_utf8_lossy(&output.stdout).into_owned());
     assert!(runs_are_kept(&out));
-    // How many levels it takes late packets for is the machine's doing, and judged in virtual time.
+    // The number of levels depends on late packets of the machine; it is judged in virtual time.
     assert!(!found.levels.is_empty() && found.name == "weir", "{said}");
     let said: serde_json::Value = serde_json::from_str(&said).expect("JSON");
     assert_eq!(said["summary"]["ports"], serde_json::json!([1, 2, 3]));
     assert!(said["partial"].is_null() && said["summary"]["throughput"][0]["pps"].as_f64().is_some(), "{said}");
-    // Everything is there: nothing is measured again.
+    // All runs exist, so none is measured again.
     let rows = std::fs::read_to_string(out.join("control.csv")).expect("rows");
     measured(&profile(&rig, &out, &[]), &out);
     assert_eq!(std::fs::read_to_string(out.join("control.csv")).expect("rows"), rows);
@@ -91,7 +92,7 @@ fn weir_is_measured_and_gone_on_with() {
     assert!(String::from_utf8_lossy(&other.stderr).contains("wrong way round"), "{other:?}");
 }
 
-/// What a switch of 1.0 gives: as much as any.
+/// Checks that the result for a switch of 1.0 is as complete as for any other.
 fn is_whole(output: &Output, out: &Path) {
     let found = measured(output, out);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -130,7 +131,7 @@ fn open_vswitch_with_1_0_alone_is_measured() {
     is_whole(&profile(&rig, &out, &[]), &out);
 }
 
-/// The kernel's bridge between `p0` and `p1`, in the rig.
+/// Creates a bridge of the kernel with the ports `p0` to `p2`, in the rig.
 fn bridge(rig: &Namespace) {
     rig.ip("link add br0 type bridge");
     rig.ip("link set br0 up");
@@ -163,7 +164,7 @@ fn a_bridge_is_measured_without_openflow() {
     let found = Profile::read(Path::new(&profile)).expect("a profile");
     let forward = found.forwarding[0].clone().expect("packets were measured");
     assert!(forward.base_s[0].is_some_and(|s| s < 1e-2) && forward.base_s[1..] == [None, None], "{forward:?}");
-    // Whoever looks at it is told what is not known, and may use it.
+    // Commands on the profile report which values are unknown, and it can be used.
     let (code, said) = weir_in_rig(&["profile", "show", &profile]);
     assert!(code == Some(0) && said.contains("not measured") && said.contains("of the rig's own taken off"), "{said}");
     assert_eq!(weir_in_rig(&["profile", "validate", &profile]).0, Some(0));
@@ -178,7 +179,7 @@ fn a_bridge_is_measured_without_openflow() {
         let (code, said) = weir_in_rig(&[verb, &[&file("net.toml")]].concat());
         assert_eq!(code, Some(0), "{verb:?}: {said}");
     }
-    // What it has not cannot be measured, and a cable that leads elsewhere is told.
+    // A missing part cannot be measured, and a wrong cable is reported.
     let (code, said) = weir_in_rig(&data);
     assert!(code == Some(2) && said.contains("found no SWITCH"), "{said}");
     let (code, said) = weir_in_rig(&[&data[..], &["--only", "data", "--ports", "1,2"]].concat());
@@ -197,7 +198,7 @@ fn what_a_live_switch_hides_is_found() {
     let (_alone, rig, folder) = (alone(), rig(), tempfile::tempdir().expect("a folder"));
     let hidden = folder.path().join("two.toml");
     std::fs::write(&hidden, TWO_LEVELS).expect("written");
-    // A virtual machine that sleeps may need longer to wake up than packets take that are to be told apart.
+    // A sleeping virtual machine may need longer to wake up than the differences of packet delays to be measured.
     let _switch = switch(&rig, &["--spin", "1s", "--profile", hidden.to_str().expect("a path of text")]);
     let sizes = |found: &Profile| -> Vec<Option<u64>> {
         found.tables.iter().flat_map(|tables| &tables.levels).map(|level| level.size).collect()
@@ -205,19 +206,19 @@ fn what_a_live_switch_hides_is_found() {
     let out = folder.path().join("found");
     let output = profile(&rig, &out, &["--only", "tables"]);
     let (found, said) = (measured(&output, &out), String::from_utf8_lossy(&output.stdout).into_owned());
-    // Refusals tell the room exactly, 24 and 60. Which entries are slow, late packets of a busy machine may hide; the
-    // profile then says that it looked again and found other sizes. `profile-tables` has a record.
+    // Rejected entries show the total room exactly, 24 and 60. Late packets of a busy machine may hide which entries
+    // are slow; the profile then says that a second look found other sizes. `profile-tables` has a record.
     assert!(said.contains("84 were taken, then it was full"), "{said}");
     let is_doubted = said.contains("a second look at the same entries gave other sizes");
     assert!(is_doubted || sizes(&found).into_iter().flatten().sum::<u64>() == 24 + 60, "{said}");
     let tables = found.tables.expect("tables");
-    // On a busy machine it may be undetermined, but it is not to be wrong.
+    // On a busy machine the policy may be undetermined, but must not be wrong.
     let wrong =
         tables.policy.0.iter().any(|rank| format!("{rank:?}") != "Rank { attribute: Priority, evicts: Lowest }");
     assert!(!wrong, "{:?}", tables.policy);
 }
 
-/// Open vSwitch in user space in a rig, in a folder of its own.
+/// Open vSwitch in user space in a rig, with its files in a separate folder.
 struct OpenVswitch {
     _database: Running,
     _switch: Running,
@@ -270,7 +271,7 @@ fn open_vswitch_in_user_space_is_measured() {
     let (found, said) = (measured(&output, &out), String::from_utf8_lossy(&output.stdout).into_owned());
     assert!(runs_are_kept(&out));
     assert!(found.device.contains("Open vSwitch"), "{}", found.device);
-    // Times of a busy machine may look like levels: that there is one is for the record of `profile-tables`.
+    // Delays of a busy machine may look like levels; the record of `profile-tables` checks that there is only one.
     assert!(!found.levels.is_empty(), "{said}");
 }
 
@@ -286,7 +287,7 @@ fn what_cannot_be_measured_is_told() {
     rig.ip("link set d1 down");
     let (code, error) = said(profile(&rig, &folder.path().join("down"), &[]));
     assert!(code == Some(2) && error.contains("--data d1: found no link"), "{error}");
-    // One that listens and says nothing.
+    // A server that listens and sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let target = format!("tcp:{}", silent.local_addr().expect("an address"));
     let out = folder.path().join("silent");

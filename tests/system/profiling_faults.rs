@@ -1,4 +1,5 @@
-//! `weir profile` on switches that end, hang, lie or talk nonsense while they are measured, on interfaces that are wrong, and stopped by whoever started it.
+//! Tests `weir profile` on switches that end, hang, answer too early or send malformed messages while they are
+//! measured, with wrong interfaces, and interrupted by a signal.
 use crate::bed::{ready, weir};
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -18,30 +19,30 @@ use weir_units::SystemClock;
 
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// A grid of half a minute, of which most is commands.
+/// A grid of half a minute, most of it for commands.
 const GRID: &str = "priorities = ['same', 'descending']\nentries = [1, 20, 40]\nbatches = [1, 4, 8]\ndeletions = [1, 20]\nruns = 6\n\
     entries_max = 60\nbatch_max = 16\nspacing_ms = 2\nmessages = 4\npackets = 4\nbytes = [64, 1500]\ngaps_us = [200, 2000]\ntrial_ms = 10\n";
 
-/// Commands take their time: a barrier that is answered at once is answered too early.
+/// Commands take so long that a barrier answered at once is answered too early.
 const SLOW: &str = "name = 'slow'\ndevice = 'A slow one'\norigin = 'assumed'\nsource = 'A test'\n\
     [[level]]\nname = 'table'\nsize = 60\nwrite = '3ms'\nforward = { base_l2l3 = '50us' }\n";
 
-/// What is wrong with the channel.
+/// Fault of the channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Fault {
     None,
-    /// It ends.
+    /// The channel ends.
     Ends,
-    /// Nothing goes through it any more.
+    /// No message is forwarded any longer, in either direction.
     Hangs,
     /// Barriers are answered at once.
     Lies,
-    /// The switch says what no switch says.
+    /// The switch sends malformed messages.
     Babbles,
 }
 
-/// A channel between the profiler and a switch that a test can spoil: it listens at port 6653 of the rig.
+/// A channel between the profiler and a switch, in which a test can cause faults. It listens at port 6653 of the rig.
 struct Channel {
     fault: Arc<AtomicU8>,
     is_over: Arc<AtomicU8>,
@@ -82,7 +83,7 @@ impl Drop for Channel {
     }
 }
 
-/// The next whole message; none at the end.
+/// Reads the next complete message. Returns `None` at the end.
 fn message(stream: &mut impl std::io::Read) -> Option<Vec<u8>> {
     let mut bytes = vec![0; 8];
     stream.read_exact(&mut bytes).ok()?;
@@ -91,7 +92,7 @@ fn message(stream: &mut impl std::io::Read) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Hands messages on until either end is gone.
+/// Forwards messages until either end is closed.
 fn join(near: TcpStream, far: UnixStream, fault: &Arc<AtomicU8>) {
     let back = Arc::new(Mutex::new(near.try_clone().expect("a descriptor")));
     let is = |fault: &AtomicU8, which: Fault| fault.load(SeqCst) == which as u8;
@@ -116,7 +117,7 @@ fn join(near: TcpStream, far: UnixStream, fault: &Arc<AtomicU8>) {
                     let _ = answer(b"\x04\x63\0\x08what\x04\0\0\x02is it");
                     continue;
                 }
-                // OFPT_BARRIER_REQUEST of 1.3; its answer is the next type.
+                // OFPT_BARRIER_REQUEST of 1.3; the type of its answer is the next number.
                 20 if is(&spoiled, Fault::Lies) => {
                     let _ = answer(&[&[bytes[0], 21, 0, 8], &bytes[4..8]].concat());
                     continue;
@@ -132,7 +133,7 @@ fn join(near: TcpStream, far: UnixStream, fault: &Arc<AtomicU8>) {
     });
 }
 
-/// A rig with a switch in it: interfaces `d0` and `d1` lead to its ports.
+/// A rig with a switch in it: interfaces `d0` and `d1` are connected to its ports.
 struct Lab {
     rig: Namespace,
     folder: tempfile::TempDir,
@@ -165,7 +166,7 @@ impl Lab {
         self.folder.path().join(name)
     }
 
-    /// Begins to measure, into the folder `out`.
+    /// Starts a measurement, into the folder `out`.
     fn profile(&self, arguments: &[&str]) -> Measuring {
         let mut command = self.rig.command(weir());
         command.args(["profile", "tcp:127.0.0.1:6653", "--data", "d0,d1", "--grid"]).arg(self.file("grid.toml"));
@@ -173,7 +174,7 @@ impl Lab {
         Measuring(Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped())))
     }
 
-    /// Begins to measure commands, and goes on when there are some runs.
+    /// Starts a measurement of commands, and returns when there are some runs.
     fn in_the_middle(&self, arguments: &[&str]) -> Measuring {
         let mut measuring = self.profile(&[&["--only", "control"], arguments].concat());
         let has_some = || rows(&self.file("out")).len() > 5;
@@ -186,7 +187,7 @@ impl Lab {
         measuring
     }
 
-    /// Entries that the switch has.
+    /// Returns the number of entries in the switch.
     fn entries(&self) -> u64 {
         let target = Target::Unix(self.file("of.sock").display().to_string());
         let clock = SystemClock::start();
@@ -196,19 +197,19 @@ impl Lab {
     }
 }
 
-/// Lines of the runs of commands.
+/// Returns the lines of the runs of commands.
 fn rows(out: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(out.join("control.csv")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
-/// A measurement under way.
+/// A measurement in progress.
 struct Measuring(Running);
 
 impl Measuring {
-    /// Waits for its end: its exit status, and what it said.
+    /// Waits for the end. Returns exit status and output.
     fn ends(mut self) -> (Option<i32>, String) {
-        // Pipes hold what a few seconds say; longer ones are told to be silent by their tests.
+        // The output is read concurrently, so that a full pipe does not block the process.
         let (mut stdout, mut stderr) = (self.0.stdout().expect("piped"), self.0.stderr().expect("piped"));
         let error = std::thread::spawn(move || {
             let mut text = String::new();
@@ -227,7 +228,7 @@ impl Measuring {
     }
 }
 
-/// That what was measured is kept, and the same command goes on from there.
+/// Checks that measured runs are kept, and that the same command continues from there.
 fn is_gone_on_with(lab: &Lab) {
     let out = lab.file("out");
     assert!(Profile::read(&out.join("profile.toml")).is_ok(), "what there is makes a profile");
@@ -293,7 +294,7 @@ fn barriers_that_lie_are_found_out() {
     assert!(said.contains("were answered before packets showed that the commands were carried out"), "{said}");
     let found = Profile::read(&lab.file("out").join("profile.toml")).expect("a profile");
     assert!(!found.barrier.waits, "{said}");
-    // What commands take is what packets say, whatever barriers do.
+    // The time of commands is measured with packets, independently of barriers.
     let write_s = found.tables.expect("tables").levels[0].costs.write_s;
     assert!((1e-3..9e-3).contains(&write_s), "{write_s}: {said}");
 }
@@ -325,7 +326,7 @@ fn interfaces_and_folders_that_are_wrong_are_refused() {
         let (code, said) = lab.profile(arguments).ends();
         assert!(code == Some(2) && said.contains(expected), "{arguments:?}: {code:?}: {said}");
     };
-    // A list that is given twice is one list.
+    // An option that is given twice extends the list.
     refused(&["--data", "d0"], "--data d0: found it twice");
     refused(&["--data", "d9"], "no interface `d9`");
     std::fs::create_dir_all(lab.file("out")).expect("made");
@@ -337,7 +338,7 @@ fn interfaces_and_folders_that_are_wrong_are_refused() {
     std::fs::write(lab.file("grid.toml"), changed).expect("written");
     refused(&[], "found runs of another grid");
     std::fs::write(lab.file("grid.toml"), GRID).expect("written");
-    // The cable is pulled in the middle.
+    // The link goes down during the measurement.
     let _ = std::fs::remove_dir_all(lab.file("out"));
     let measuring = lab.in_the_middle(&["--patience", "3s"]);
     lab.rig.ip("link set p1 down");

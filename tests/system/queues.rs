@@ -1,8 +1,9 @@
-//! Queues of ports on real interfaces, seen by `ovs-ofctl`, changed by `weir ctl`.
+//! Tests queues of ports on real interfaces, shown by `ovs-ofctl` and changed by `weir ctl`.
 use crate::bed::{B4, Bed, iperf, ping, weir};
 use weir_testing::{Running, wait_until};
 
-/// Starts a switch, called as its namespace, whose port 2 is a link of 50 Mbit/s with two queues beside the default one.
+/// Starts a switch, named like its namespace, whose port 2 is a link of 50 Mbit/s with two queues besides the default
+/// one.
 fn start(bed: &Bed) -> Running {
     let port = "2=af_packet:pb,rate=50Mbit/s,queue=1:min=10Mbit/s:max=25Mbit/s,queue=2:priority=1";
     bed.switch(&["--name", bed.switches.name(), "--port", "1=af_packet:pa", "--port", port, "--listen", "ptcp:6654"])
@@ -22,7 +23,7 @@ fn ctl(bed: &Bed, arguments: &[&str]) -> String {
     bed.run(weir(), &[&["ctl", "--socket", bed.switches.name()], arguments].concat())
 }
 
-/// Packets that left by a queue of port 2, as queue-stats prints them.
+/// Returns the packets sent by a queue of port 2, as queue-stats prints them.
 fn packets(bed: &Bed, queue: &str) -> u64 {
     let stats = ofctl(bed, "OpenFlow13", "queue-stats", &["2", queue]);
     let (_, rest) = stats.split_once("pkts=").unwrap_or_else(|| panic!("{stats}"));
@@ -91,7 +92,7 @@ fn a_maximum_holds_for_tcp() {
     assert!(bed.reaches(B4, 20));
     let sent = iperf(&bed, &["-t", "2"]);
     let rate = sent["end"]["sum_received"]["bits_per_second"].as_f64().unwrap_or_default();
-    // However slow the machine is, it is not faster than the queue.
+    // A slow machine is still not faster than the queue.
     assert!(rate > 100_000.0 && rate < 26_000_000.0, "{rate} bit/s through a queue of 25 Mbit/s");
     let full = || ctl(&bed, &["show"]).contains("port 2 queue 1 full");
     assert!(full() || packets(&bed, "1") > 100);
