@@ -1,4 +1,4 @@
-//! The first command of the README, in this process and on namespaces, twice in a row.
+//! Tests the first command of the README, in this process and on namespaces, twice in a row.
 use crate::bed::weir;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -6,12 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use weir_testing::{Running, wait_until};
 
-/// One test's lab would be the other's leftover.
+/// Lock for tests with labs: the lab of one test would look like a leftover to another.
 pub(crate) static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-/// Every process that a run starts inherits this variable, by which those that stay behind are found.
+/// Variable that every process of a run inherits, by which processes left behind are found.
 const MARK: &str = "WEIR_SYSTEM_TEST_MARK";
 
-/// Namespaces and interfaces that a lab made, and processes with this mark.
+/// Returns the namespaces and interfaces that a lab created, and processes with this mark.
 fn leftovers(mark: &str) -> Vec<String> {
     let text = |command: &mut Command| {
         let output = command.stderr(Stdio::null()).output().map(|output| output.stdout).unwrap_or_default();
@@ -59,8 +59,8 @@ fn quickstart_on_namespaces() {
     }
 }
 
-/// Starts the quickstart on namespaces and sends it a signal once traffic runs; its exit status, if it was not killed, and
-/// what it left behind.
+/// Starts the quickstart on namespaces and sends it a signal once traffic runs. Returns its exit status, `None` if
+/// killed by the signal, and what it left behind.
 fn struck(signal: weir_testing::Signal) -> (Option<i32>, Vec<String>) {
     let mark = format!("{}-signal-{signal:?}", std::process::id());
     let mut command = Command::new(weir());

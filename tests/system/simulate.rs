@@ -1,4 +1,4 @@
-//! `weir simulate` on the examples: what it answers, the same each time, and how it refuses.
+//! Tests `weir simulate` on the examples: its answers, their reproducibility, and its errors.
 use crate::bed::weir;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -13,7 +13,7 @@ fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A short run of the example with two virtual switches.
+/// Options for a short run of the example with two virtual switches.
 const SHORT: [&str; 4] = ["--duration", "20ms", "--replications", "3"];
 
 #[test]

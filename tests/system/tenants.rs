@@ -1,9 +1,9 @@
-//! Virtual switches on real interfaces, driven by `ovs-ofctl` and `weir ctl`.
+//! Tests virtual switches on real interfaces, with `ovs-ofctl` and `weir ctl`.
 use crate::bed::{B4, Bed, ping, ping_train, weir};
 use std::io::Write as _;
 use weir_testing::Running;
 
-/// Two tenants on both ports, told apart by their addresses.
+/// Two tenants on both ports, selected by addresses.
 const TENANTS: &str = r#"
 [[virtual]]
 name = "gold"
@@ -87,7 +87,7 @@ fn they_come_and_go_while_others_forward() {
     assert!(ctl(&bed, &["vs", "resize", "tin", "buffer=32kB"]).contains("tin is resized"));
     assert!(ctl(&bed, &["vs", "remove", "guest"]).contains("guest is removed"));
     assert!(ping(&bed.a, B4, 5), "gold never noticed");
-    // What it had is free: also its address, at once.
+    // The resources of the removed virtual switch are free at once, including its listening address.
     assert!(ctl(&bed, &add).contains("guest is added"));
     assert!(ctl(&bed, &["vs", "show"]).contains("virtual switch guest, dpid 0x0000000000000103"));
     switch.stop();

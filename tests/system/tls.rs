@@ -1,4 +1,4 @@
-//! TLS with Open vSwitch's programs at the other end.
+//! Tests TLS with Open vSwitch's programs as peers.
 use crate::bed::{Bed, weir};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -8,7 +8,7 @@ fn ready() -> bool {
     weir_testing::root() && weir_testing::programs(&["ip", "ovs-ofctl"])
 }
 
-/// The options by which both weir and Open vSwitch are told of TLS.
+/// Returns the TLS options, which weir and Open vSwitch have in common.
 fn options(party: &Party, ca: &Authority) -> Vec<String> {
     let shown = |path: &std::path::Path| path.display().to_string();
     let flags =
@@ -20,7 +20,7 @@ fn with<'a>(arguments: &[&'a str], more: &'a [String]) -> Vec<&'a str> {
     arguments.iter().copied().chain(more.iter().map(String::as_str)).collect()
 }
 
-/// Whether `ovs-ofctl show` gets an answer; what it says.
+/// Runs `ovs-ofctl show`. Returns whether it got an answer, and its output.
 fn show(bed: &Bed, tls: &[String], target: &str) -> (bool, String) {
     let mut command = bed.switches.command("timeout");
     command.args(["10", "ovs-ofctl", "-O", "OpenFlow13"]).args(tls).args(["show", target]);
@@ -34,7 +34,7 @@ fn ovs_ofctl_talks_to_the_switch_over_tls_if_it_may() {
     if !ready() {
         return;
     }
-    // As ovs-pki makes them: a CA for switches, one for controllers.
+    // Authorities as ovs-pki creates them: a CA for switches, one for controllers.
     let (switches, controllers, others) = (Authority::new(), Authority::new(), Authority::new());
     let bed = Bed::new();
     let ours = options(&switches.sign("s1.test"), &controllers);

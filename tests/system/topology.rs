@@ -1,4 +1,4 @@
-//! `weir topology`, and scenarios with topologies in virtual time.
+//! Tests `weir topology`, and scenarios with topologies in virtual time.
 use crate::bed::weir;
 use std::process::Command;
 

@@ -1,10 +1,10 @@
-//! `weir traffic`: in memory, into captures, through a switch in another process, by way of a controller.
+//! Tests `weir traffic`: in memory, into captures, through a switch in another process, and through a controller.
 use crate::bed::{Bed, ready, weir};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use weir_testing::{Namespace, Running, Signal, programs, root, run, wait_until};
 
-/// How long anything may take on a busy machine.
+/// Longest time to wait for anything on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn traffic(arguments: &[&str]) -> Output {
@@ -35,7 +35,7 @@ fn a_loop_in_memory_loses_nothing_and_writes_its_series() {
     let received: u64 =
         rows.lines().skip(1).map(|row| row.split(',').nth(2).expect("a cell").parse::<u64>().expect("a number")).sum();
     assert_eq!(received, report["received"]["received"].as_u64().expect("a number"));
-    // The same packets again, for people.
+    // Sends again with the report as text.
     let output = traffic(&[&arguments[..], &["--drain", "100ms"]].concat());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     for words in ["Sent ", "Late ", "Gaps ", "Kolmogorov-Smirnov", "Received ", "Delays (microseconds)"] {
@@ -56,7 +56,7 @@ fn a_capture_is_written_and_sent_again() {
     let report = json(&String::from_utf8_lossy(&again.stdout));
     let sent = report["sent"]["sent"].as_u64().expect("a number");
     assert!(sent > 100 && report["received"].is_null(), "{report}");
-    // The same frames, at other times.
+    // Equal frames, at different times.
     let frames = |file: &str| {
         std::fs::read(file).expect("a capture")[24..]
             .chunks(116)
@@ -83,7 +83,7 @@ fn what_visits_add_comes_from_several_reports() {
     let output = traffic(&[&["per-visit"][..], &runs].concat());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success() && text.contains("A visit takes") && text.contains("median"), "{text}");
-    // One of them taken off the other: its own report is the rig.
+    // The report of one run is subtracted from another: it is used as the rig's own delay.
     let rig = runs[0].split_once('=').expect("two parts").1;
     let output = traffic(&["memory:rig", "--to", "memory:rig", "--duration", "50ms", "--rig", rig]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -111,7 +111,7 @@ fn bad_input_is_named_with_what_would_do() {
     }
 }
 
-/// A namespace with two veth pairs, `ta`-`sa` and `tb`-`sb`: the tester's ends and a switch's.
+/// Returns a namespace with two veth pairs, `ta`-`sa` and `tb`-`sb`: the tester's ends and a switch's.
 fn wires() -> Namespace {
     let space = Namespace::new();
     space.join("ta", &space, "sa");
@@ -131,7 +131,7 @@ fn a_recorder_in_another_process_reads_the_same_clock() {
     let sent = || {
         run(space.command(weir()).args(["traffic", "af_packet:ta", "--rate", "500", "--duration", "500ms", "--json"]))
     };
-    // A line for each packet socket, below a header.
+    // The file has a line for each packet socket, after a header.
     let listens = || run(space.command("cat").arg("/proc/net/packet")).lines().count() > 1;
     assert!(wait_until(PATIENCE, listens));
     let first = json(&sent());
@@ -153,7 +153,7 @@ fn ctrl_c_gives_what_was_measured() {
         .stdout(Stdio::piped());
     let mut process = Running::start(&mut command);
     let mut stdout = process.stdout().expect("piped");
-    // With a second thread it waits for signals. Asking again does no harm.
+    // The second thread waits for signals. Sending the signal repeatedly does no harm.
     let threads = |id: u32| std::fs::read_dir(format!("/proc/{id}/task")).map_or(0, Iterator::count);
     let ended = wait_until(PATIENCE, || {
         if threads(process.id()) > 1 {
@@ -183,8 +183,8 @@ fn taps_part_the_way_by_the_controller() {
     let switch = bed.switch(&ports);
     let connected = || bed.run("ss", &["-tn"]).contains(":6653");
     assert!(wait_until(PATIENCE, connected));
-    // The destination never answers: every packet goes to the controller, which has it flooded. The switch keeps it meanwhile, so that the answer has its
-    // number instead of its bytes, and the tap sees it once.
+    // The destination never answers: every packet goes to the controller, which has it flooded. The switch buffers it
+    // meanwhile, so that the answer has the buffer's number instead of the bytes, and the tap sees the packet once.
     let arguments = [
         "traffic",
         "af_packet:ta",

@@ -1,4 +1,4 @@
-//! Tunnels and service chains between two switches on machines of their own, and to Linux's own VXLAN.
+//! Tests tunnels and service chains between two switches on separate machines, and with Linux's own VXLAN.
 use crate::bed::{ping, ping_train, ready, weir};
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,8 +9,8 @@ const RIGHT: &str = "192.0.2.2";
 const B: &str = "10.9.0.2";
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Hosts A and B, each on a machine with a switch (`left`, `right`), where its veth ends as `pa` or `pb`; the machines are joined by
-/// `u0`.
+/// Hosts A and B, each with a machine with a switch (`left`, `right`), where the host's veth ends as `pa` or `pb`;
+/// the machines are joined by `u0`.
 struct Sites {
     a: Namespace,
     left: Namespace,
@@ -39,7 +39,7 @@ impl Sites {
     }
 }
 
-/// Starts a switch with a host on port 1 and `trunk` on port 2, and fills its table.
+/// Starts a switch with a host on port 1 and `trunk` on port 2, and adds flow entries.
 fn switch(machine: &Namespace, host: &str, trunk: &str, flows: &[&str]) -> Running {
     let ports = [format!("1=af_packet:{host}"), format!("2={trunk}")];
     let mut command = machine.command(weir());
@@ -52,12 +52,12 @@ fn switch(machine: &Namespace, host: &str, trunk: &str, flows: &[&str]) -> Runni
     switch
 }
 
-/// What a machine's switch dumps.
+/// Returns a dump of a machine's switch.
 fn dump(machine: &Namespace, what: &str) -> String {
     run(machine.command("ovs-ofctl").args(["-O", "OpenFlow13", what, "tcp:127.0.0.1:6654"]))
 }
 
-/// What tshark says of fields of the packets that pass an interface of a machine while `during` runs.
+/// Captures the packets on an interface of a machine while `during` runs. Returns tshark's output of the fields.
 fn seen(machine: &Namespace, interface: &str, filter: &str, fields: &[&str], during: impl FnOnce()) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("seen.pcap");
@@ -69,7 +69,7 @@ fn seen(machine: &Namespace, interface: &str, filter: &str, fields: &[&str], dur
     let size = || std::fs::metadata(file).map_or(0, |metadata| metadata.len());
     assert!(wait_until(LIMIT, || size() > 0), "tcpdump captures");
     during();
-    // Some requests and answers.
+    // Enough for some requests and answers.
     assert!(wait_until(LIMIT, || size() > 600), "little was captured");
     capture.stop();
     let mut tshark = machine.command("tshark");
@@ -84,7 +84,7 @@ fn is_possible() -> bool {
     weir_testing::root() && weir_testing::programs(&["ip", "ping", "ovs-ofctl", "iperf3", "tcpdump", "tshark"])
 }
 
-/// TCP from A to B; iperf3 stops counting at 20 MB sent, with what is on its way not yet received.
+/// Sends TCP from A to B. iperf3 stops counting at 20 MB sent, when some bytes in transit are not yet received.
 fn tcp_passes(sites: &Sites) {
     let mut server = sites.b.command("iperf3");
     let server = Running::start(server.args(["-s", "-1"]).stdout(Stdio::null()));
@@ -168,7 +168,7 @@ fn linux_takes_us_for_a_vxlan_tunnel() {
     left.stop();
 }
 
-/// What a classifier does to packets of path 7, and what it expects back; the forwarder the other way round.
+/// Actions of a classifier on packets of path 7, which the forwarder reverses.
 const ONWARD: &str =
     "encap(nsh(md_type=1)),set_field:7->nsh_spi,set_field:3->nsh_si,set_field:0x1122->nsh_c1,dec_nsh_ttl";
 
@@ -200,7 +200,7 @@ fn a_service_path_over_vxlan_gpe() {
     let sites = Sites::new();
     let onward = format!("in_port=1,actions={ONWARD},output:2");
     let back = "in_port=2,packet_type=(1,0x894f),nsh_spi=7,nsh_si=3,actions=decap(),output:1";
-    // A path for bare IP packets too: they get an Ethernet header back that B takes.
+    // A path that also carries bare IP packets, which get an Ethernet header again that B accepts.
     let tunnel = |remote: &str| format!("vxlan-gpe:t0,remote={remote}");
     let left = switch(&sites.left, "pa", &tunnel(RIGHT), &[&onward, back]);
     let right = switch(&sites.right, "pb", &tunnel(LEFT), &[&onward, back]);
@@ -223,7 +223,7 @@ fn a_service_path_over_vxlan_gpe() {
     let text = seen(&sites.right, "u0", "vxlan && icmp", &["vxlan.next_proto", "nsh.si"], || assert!(sites.reaches(5)));
     assert!(text.lines().any(|line| line == "1,"), "{text}");
 
-    // A packet without Ethernet header does not leave by a port for frames.
+    // A packet without Ethernet header is not sent by a port for frames.
     run(sites.right.command("ovs-ofctl").args([
         "-O",
         "OpenFlow13",

@@ -1,9 +1,9 @@
-//! `weir experiment model-validation-*`: a profile is held against a switch that is really there.
+//! Tests `weir experiment model-validation-*`: compares a profile with an external switch.
 use crate::bed::{ready, weir};
 use std::process::{Output, Stdio};
 use weir_testing::{Namespace, programs, root};
 
-/// Two levels, slow enough that a busy machine tells them apart.
+/// Two levels, slow enough that a busy machine can distinguish them.
 const TWO_LEVELS: &str = "name = 'two'\ndevice = 'Two levels'\norigin = 'assumed'\nsource = 'A test'\n\
     [[level]]\nname = 'fast'\nsize = 20\nwrite = '2ms'\nforward = { base_l2 = '500us', base_l3 = '500us', base_l2l3 = '500us' }\n\
     [[level]]\nname = 'slow'\nsize = 60\nwrite = '1ms'\nforward = { base_l2 = '2ms', base_l3 = '2ms', base_l2l3 = '2ms' }\n";
@@ -40,7 +40,7 @@ fn a_profile_is_held_against_a_live_switch() {
         assert_eq!(report["partial"], false, "{report}");
         let figures = report["figures"].as_array().expect("figures");
         let of = |case: &str| figures.iter().find(|one| one["case"] == case && one["metric"] == "error rate").cloned();
-        // Whether they are near is a matter of the machine; whether anything was compared is not.
+        // Closeness depends on the machine; the comparison itself must have happened.
         for case in [format!("100 {things}"), format!("300 {things}"), "tcp:127.0.0.1:6653".to_owned()] {
             let figure = of(&case).unwrap_or_else(|| panic!("no {case}: {report}"));
             let rate = figure["ours"].as_f64().expect("a number");
@@ -48,7 +48,7 @@ fn a_profile_is_held_against_a_live_switch() {
         }
         assert!(report["claims"][0]["because"].as_str().is_some_and(|text| text.contains(" of 2 ")), "{report}");
     }
-    // A switch that is not there.
+    // The address of no switch.
     let output = experiment(&rig, &["model-validation-data", "--switch", "tcp:127.0.0.1:1", "--data", "d0,d1"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("127.0.0.1:1"), "{output:?}");
