@@ -225,6 +225,12 @@ impl Channels {
 }
 
 impl Channel {
+    /// Returns true if the channel gets packets that no entry matches: without a table-miss entry only version 1.0
+    /// sends them to the controller, and Nicira's controller ids other than 0 stand for packets sent on purpose.
+    pub(crate) fn takes_misses(&self) -> bool {
+        self.version == Version::V10 && self.nicira.id == 0
+    }
+
     /// Returns true if the channel wants packet-ins with `reason`.
     pub(crate) fn wants_packet_in(&self, reason: PacketInReason) -> bool {
         self.allows(self.asynchronous.packet_in, reason as u32)

@@ -278,9 +278,7 @@ impl Effects for Live<'_> {
     #[cold]
     fn punt_miss(&mut self, packet: &Packet, table: u8) -> Result<(), DropReason> {
         let origin = Origin { table, cookie: NO_COOKIE, reason: PacketInReason::NoMatch };
-        let taken = self.offer_to(packet, origin, &[], |c| {
-            (c.version == Version::V10 && c.nicira.id == 0).then_some(c.miss_send_len)
-        });
+        let taken = self.offer_to(packet, origin, &[], |c| c.takes_misses().then_some(c.miss_send_len));
         taken.map_err(|reason| if reason == DropReason::NoController { DropReason::TableMiss } else { reason })
     }
 

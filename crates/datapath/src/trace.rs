@@ -278,7 +278,7 @@ impl Effects for Tracer<'_> {
     }
 
     fn punt_miss(&mut self, packet: &Packet, _table: u8) -> Result<(), DropReason> {
-        self.offer(packet, PacketInReason::NoMatch, DropReason::TableMiss, |channel| channel.version == Version::V10)
+        self.offer(packet, PacketInReason::NoMatch, DropReason::TableMiss, Channel::takes_misses)
     }
 
     fn normal(&mut self, packet: &mut Packet) -> Forward {

@@ -104,6 +104,14 @@ impl Port for Faulty {
         self.port.stamp_arrivals(clock)
     }
 
+    fn stamp_departures(&mut self, clock: SystemClock) -> bool {
+        self.port.stamp_departures(clock)
+    }
+
+    fn departed(&mut self) -> Option<Instant> {
+        self.port.departed()
+    }
+
     fn keep_schedule(&mut self) {
         self.port.keep_schedule();
     }

@@ -219,7 +219,14 @@ impl Writer<'_> {
 /// Writes the service times.
 impl Writer<'_> {
     fn service(&mut self, full: &str, key: &str, service: Option<&ServiceTime>) {
-        let Some(service) = service else { return };
+        if let Some(service) = service {
+            let value = self.service_table(full, service);
+            self.line(key, &value);
+        }
+    }
+
+    /// Returns a service time as a table, with its evidence if there is some for its full key.
+    fn service_table(&self, full: &str, service: &ServiceTime) -> String {
         let mut parts = law(service.law.as_ref());
         if service.per_byte_s > 0.0 {
             parts.push(format!("per_byte = {}", time(service.per_byte_s)));
@@ -227,7 +234,7 @@ impl Writer<'_> {
         if let Some(evidence) = self.profile.evidence.get(full) {
             parts.extend(keys(evidence, true));
         }
-        self.line(key, &format!("{{ {} }}", parts.join(", ")));
+        format!("{{ {} }}", parts.join(", "))
     }
 
     fn timing(&mut self, timing: &SwitchTiming) {
@@ -297,7 +304,9 @@ impl Writer<'_> {
                 self.packets("tick_max", most);
             }
             Some(Gate::Batch { packets, timeout, stages }) => {
-                let timeout = time(timeout.as_secs_f64());
+                let packets = self.count("timing.batch.packets", packets);
+                let timeout = self.seconds("timing.batch.timeout", timeout.as_secs_f64());
+                let stages = self.count("timing.batch.stages", stages);
                 self.line("batch", &format!("{{ packets = {packets}, timeout = {timeout}, stages = {stages} }}"));
             }
             None => {}
@@ -307,13 +316,17 @@ impl Writer<'_> {
     fn returns(&mut self, returns: &Returns) {
         match returns {
             Returns::Direct => {}
-            Returns::Fifo => self.line("returns", "\"fifo\""),
+            Returns::Fifo => {
+                let order = self.with("timing.returns", quoted("fifo"), false);
+                self.line("returns", &order);
+            }
             Returns::Priority { service, buffer } => {
-                let mut parts = vec!["order = \"priority\"".to_owned()];
-                if let Some(service) = service {
-                    parts.push(format!("service = {{ {} }}", law(service.law.as_ref()).join(", ")));
-                }
-                parts.extend(buffer.map(|buffer| format!("buffer = {buffer}")));
+                let order = self.with("timing.returns.order", quoted("priority"), false);
+                let service = service.as_ref().map(|time| self.service_table("timing.returns.service", time));
+                let buffer = buffer.map(|buffer| self.count("timing.returns.buffer", buffer));
+                let parts = [Some(("order", order)), service.map(|v| ("service", v)), buffer.map(|v| ("buffer", v))];
+                let parts: Vec<String> =
+                    parts.into_iter().flatten().map(|(key, value)| format!("{key} = {value}")).collect();
                 self.line("returns", &format!("{{ {} }}", parts.join(", ")));
             }
         }

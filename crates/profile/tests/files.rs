@@ -111,6 +111,27 @@ fn deleting_has_a_time_of_its_own_and_fits_say_how_far_they_are_off() {
 }
 
 #[test]
+fn what_timing_rests_on_is_kept_when_a_profile_is_written_out() {
+    let seen = "samples = 7, note = \"seen\"";
+    let batch = format!(
+        "batch = {{ packets = {{ value = 8, {seen} }}, timeout = {{ value = \"20us\", {seen} }}, \
+         stages = {{ value = 2, {seen} }} }}"
+    );
+    let priority = format!(
+        "returns = {{ order = {{ value = \"priority\", {seen} }}, buffer = {{ value = 9, {seen} }}, \
+         service = {{ law = \"constant\", mean = \"0ns\", per_byte = \"3ns\", {seen} }} }}"
+    );
+    let fifo = format!("returns = {{ value = \"fifo\", {seen} }}");
+    for (returns, parameters) in [(priority, 6), (fifo, 4)] {
+        let timing = format!("[timing]\ndata = \"1us\"\npacket_in = \"2us\"\n{batch}\n{returns}\n");
+        let profile = parse(&format!("name = \"p\"\ndevice = \"d\"\norigin = \"assumed\"\nsource = \"s\"\n{timing}")).unwrap();
+        assert_eq!(profile.evidence.len(), parameters, "{:?}", profile.evidence);
+        let again = parse(&profile.to_toml()).unwrap();
+        assert_eq!((&again.timing, &again.evidence), (&profile.timing, &profile.evidence), "{}", profile.to_toml());
+    }
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_its_line() {
     for (line, by, said) in [
         ("write = \"1ms\"", "write = \"-1ms\"", "p.toml:17: found `-1ms`, expected a time"),

@@ -57,6 +57,9 @@ impl Hub {
         self.mastership = wanted;
         let up: Vec<_> = self.connections.iter().filter(|(_, found)| found.info.is_some()).map(|(id, _)| *id).collect();
         for id in up {
+            if let Some(connection) = self.connections.get_mut(&id) {
+                connection.standing.attempts = 0;
+            }
             self.ask(id, wanted);
             self.serve(now, id);
             self.dispatch(id);

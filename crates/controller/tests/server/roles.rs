@@ -148,6 +148,11 @@ fn an_election_lost_meanwhile_is_asked_for_again_but_not_for_ever() {
     (endless.generation, endless.rivals) = (Some(0), u32::MAX);
     assert!(!writes(&endless.run(&mut hub)));
     assert_eq!(roles(&heard)[1..], [(Role::Slave, None)]);
+    // A role that is wanted again has all attempts again.
+    endless.rivals = 3;
+    hub.set_mastership(NOW, Mastership::Master(None));
+    assert!(writes(&endless.run(&mut hub)));
+    assert_eq!(roles(&heard).last().map(|(role, _)| *role), Some(Role::Master));
 }
 
 #[test]

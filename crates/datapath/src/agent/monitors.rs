@@ -5,6 +5,7 @@ use crate::flow_mod::{Filter, select};
 use crate::monitor::{Monitor, Monitors};
 use crate::table::TypeReading;
 use crate::{ChannelId, Datapath, Output};
+use std::collections::BTreeSet;
 use weir_openflow::model::error::FlowMonitorFailed;
 use weir_openflow::model::monitor::{FlowEvent, FlowMonitor, FlowUpdate, MonitorCommand};
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody};
@@ -112,12 +113,17 @@ impl Datapath {
         self.send_updates(channel, updates, out);
     }
 
+    /// Returns updates for the entries that were added or changed since a stamp, in their present state.
     fn missed(&self, monitors: &Monitors, channel: ChannelId, since: u64) -> Vec<FlowUpdate> {
-        let mut updates = Vec::new();
+        let (mut updates, mut told) = (Vec::new(), BTreeSet::new());
         for monitor in monitors.of(channel) {
-            for (table, _, entry) in select(&self.tables, &monitor.filter).filter(|(.., e)| e.changed > since) {
-                let event = if entry.stamp > since { FlowEvent::Added } else { FlowEvent::Modified };
-                updates.push(monitor.full(event, None, table, entry));
+            for (table, id, entry) in select(&self.tables, &monitor.filter).filter(|(.., e)| e.changed > since) {
+                let is_added = entry.stamp > since;
+                // An entry selected by several monitors is reported once, as without a pause.
+                if monitor.wants_missed(is_added) && told.insert((table, id)) {
+                    let event = if is_added { FlowEvent::Added } else { FlowEvent::Modified };
+                    updates.push(monitor.full(event, None, table, entry));
+                }
             }
         }
         updates

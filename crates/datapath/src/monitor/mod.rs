@@ -64,6 +64,12 @@ impl Monitor {
         self.flags.contains(MonitorFlags::INITIAL)
     }
 
+    /// Returns true if the monitor wants an entry that was added, or else modified, during a pause. An entry that was
+    /// added may also have been modified since.
+    pub(crate) fn wants_missed(&self, is_added: bool) -> bool {
+        self.flags.contains(MonitorFlags::MODIFY) || is_added && self.flags.contains(MonitorFlags::ADD)
+    }
+
     /// Returns the full update for an entry.
     pub(crate) fn full(
         &self,

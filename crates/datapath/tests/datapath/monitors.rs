@@ -195,6 +195,29 @@ fn a_slow_reader_is_told_the_rest_later() {
 }
 
 #[test]
+fn several_monitors_are_told_after_a_pause_what_they_want_and_once() {
+    let only = |id, flags: &[MonitorFlags]| monitor(id, MonitorFlags(flags.iter().fold(0, |all, flag| all | flag.0)));
+    let after_a_pause = |monitors: &[FlowMonitor]| {
+        let mut bench = bench();
+        send(&mut bench, CONTROLLER, 1, flow(1, 1, 2));
+        monitors.iter().for_each(|asked| _ = ask(&mut bench, asked.clone()).unwrap());
+        bench.datapath.pause_monitors(WATCHER, &mut bench.out);
+        send(&mut bench, CONTROLLER, 2, FlowMod { command: FlowCommand::Modify, ..flow(0, 1, 4) });
+        send(&mut bench, CONTROLLER, 3, flow(2, 2, 2));
+        bench.datapath.resume_monitors(WATCHER, &mut bench.out);
+        let mut events = short(told(&mut bench));
+        events.retain(|(event, ..)| event.is_some());
+        events.sort_by_key(|(_, _, cookie)| *cookie);
+        events
+    };
+    let (added, modified) = ((Some(FlowEvent::Added), None, 2), (Some(FlowEvent::Modified), None, 1));
+    assert_eq!(after_a_pause(&[monitor(1, ALL), monitor(2, ALL)]), [modified, added]);
+    assert_eq!(after_a_pause(&[only(1, &[MonitorFlags::ADD])]), [added]);
+    assert_eq!(after_a_pause(&[only(1, &[MonitorFlags::MODIFY])]), [modified, added]);
+    assert_eq!(after_a_pause(&[only(1, &[MonitorFlags::REMOVED])]), []);
+}
+
+#[test]
 fn every_wrong_request_has_its_code() {
     let mut bench = bench();
     ask(&mut bench, monitor(1, ALL)).unwrap();

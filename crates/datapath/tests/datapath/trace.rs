@@ -2,7 +2,8 @@
 use crate::bench::*;
 use std::net::Ipv4Addr;
 use weir_datapath::Datapath;
-use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo, TableId};
+use weir_openflow::model::nicira::NxMessage;
+use weir_openflow::model::{Action, Body, FlowMod, Instruction, Match, PortNo, TableId};
 use weir_packet::Field;
 use weir_packet::craft::Craft;
 
@@ -57,6 +58,21 @@ fn a_trace_ends_as_the_packet_would() {
     assert!(text(&bench, 1, &frame()).ends_with("dropped: no controller takes it\n"));
     bench.datapath.channel_up(bench.now, CONTROLLER, weir_openflow::Version::V13);
     assert!(text(&bench, 1, &frame()).ends_with("-> controller: no_match\n"));
+}
+
+#[test]
+fn a_trace_gives_misses_to_channels_of_1_0_with_controller_id_0() {
+    let mut bench = Bench::new();
+    bench.datapath.channel_up(bench.now, OLD_CONTROLLER, weir_openflow::Version::V10);
+    let ends = |bench: &mut Bench, end: &str| {
+        let text = bench.datapath.trace(bench.now, PortNo(1), &frame()).to_string();
+        assert!(text.ends_with(end), "{text}");
+        bench.receive(1, &frame());
+        bench.packet_ins(OLD_CONTROLLER).len()
+    };
+    assert_eq!(ends(&mut bench, "-> controller: no_match\n"), 1);
+    bench.ask(OLD_CONTROLLER, Body::Nx(Box::new(NxMessage::SetControllerId(7))));
+    assert_eq!(ends(&mut bench, "dropped: no entry matched\n"), 0);
 }
 
 #[test]

@@ -88,6 +88,17 @@ fn frames_say_when_they_left_however_long_sending_took() {
 }
 
 #[test]
+fn a_port_with_faults_says_when_frames_left() {
+    let Some(bed) = Bed::new() else { return };
+    let clock = SystemClock::start();
+    let mut host = open(&bed.a, "af_packet:a0,duplicate=1").expect("the host's end opens");
+    assert!(host.stamp_departures(clock));
+    let before = clock.now();
+    send(&mut *host, &mut FramePool::default(), &frame(&[0x88, 0xb5], 1, 60));
+    assert!(host.departed().is_some_and(|left| before <= left && left <= clock.now()));
+}
+
+#[test]
 fn a_driver_that_does_not_say_when_frames_leave_is_not_asked() {
     let Some(bed) = Bed::new() else { return };
     bed.switch.ip("link add br0 type bridge");

@@ -17,7 +17,7 @@ use weir_units::Instant;
 /// Length of an Ethernet header in bytes.
 pub(super) const ETHERNET_BYTES: usize = 14;
 /// Limit on known neighbours, and on addresses being resolved. A new neighbour replaces the one not heard of for
-/// longest.
+/// longest; a frame to a further address to be resolved is dropped and counted.
 const MAX_NEIGHBOURS: usize = 4096;
 /// Most frames that wait for one address; a new frame replaces the oldest.
 const MAX_WAITING: usize = 64;
@@ -90,7 +90,10 @@ impl Neighbours {
             return;
         }
         self.ask(now, to, out);
-        let Some(asked) = self.asked.get_mut(&to) else { return };
+        let Some(asked) = self.asked.get_mut(&to) else {
+            self.unresolved += 1;
+            return;
+        };
         if asked.waiting.len() >= MAX_WAITING {
             asked.waiting.pop_front();
             self.unresolved += 1;
@@ -196,7 +199,7 @@ impl Neighbours {
         }
     }
 
-    /// Sends a first request, unless one is under way.
+    /// Sends a first request, unless one is under way or too many addresses are being resolved.
     fn ask(&mut self, now: Instant, to: IpAddr, out: &mut Vec<Frame>) {
         if self.asked.contains_key(&to) || self.asked.len() >= MAX_NEIGHBOURS {
             return;

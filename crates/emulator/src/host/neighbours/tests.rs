@@ -91,6 +91,16 @@ fn neighbours_are_asked_for_again_in_time_and_bounded_in_number() {
     assert_eq!(a.known.len(), MAX_NEIGHBOURS);
 }
 
+#[test]
+fn a_frame_is_counted_when_too_many_addresses_are_being_resolved() {
+    let (mut a, mut wire) = (neighbours(1), Vec::new());
+    for number in 0..MAX_NEIGHBOURS + 3 {
+        a.send(NOW, packet(&format!("fd00::1:{number:x}")), &mut wire);
+    }
+    assert_eq!((wire.len(), a.asked.len()), (MAX_NEIGHBOURS, MAX_NEIGHBOURS));
+    assert_eq!(a.unresolved(), MAX_NEIGHBOURS as u64 + 3);
+}
+
 proptest::proptest! {
     #[test]
     fn any_frame_is_survived(mut frame in proptest::collection::vec(proptest::num::u8::ANY, 0..120), kind in 0..4usize) {
