@@ -12,7 +12,7 @@ pub mod rules;
 
 pub use authority::{Authority, Party};
 pub use namespace::Namespace;
-pub use process::{Running, Signal, output_within, pattern_switch, run, wait_until};
+pub use process::{Running, Signal, cpus_of_thread, output_within, pattern_switch, run, wait_until};
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -207,21 +207,13 @@ fn no_thread_stays_behind_and_each_is_on_its_cpu() {
         a.send(b, tag);
         assert_eq!(b.tag(), tag);
     }
-    let status = |thread: &str| {
-        let tasks = std::fs::read_dir("/proc/self/task").unwrap().filter_map(|task| Some(task.ok()?.path()));
-        let named = |path: &std::path::PathBuf| {
-            std::fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == thread)
-        };
-        tasks.into_iter().find(named).and_then(|path| std::fs::read_to_string(path.join("status")).ok())
-    };
-    let cpus_of = |thread: &str| {
-        let status = status(thread).unwrap();
-        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned()
-    };
-    assert_eq!(cpus_of("leaves-engine"), second.to_string());
-    assert_eq!(cpus_of("leaves-thread1"), first.to_string());
+    // A thread names itself and moves to its CPU when it first runs, which may be after others have forwarded.
+    for (thread, cpu) in [("leaves-engine", second), ("leaves-thread1", first)] {
+        let is_there = || weir_testing::cpus_of_thread(thread).is_some_and(|cpus| cpus == cpu.to_string());
+        assert!(weir_testing::wait_until(PATIENCE, is_there), "{thread} is not on CPU {cpu}");
+    }
     switch.stop();
-    assert!(status("leaves-thread1").is_none());
+    assert_eq!(weir_testing::cpus_of_thread("leaves-thread1"), None);
 }
 
 /// A thread that stays in a port delays neither other threads nor frames to other ports.
