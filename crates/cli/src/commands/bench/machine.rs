@@ -1,6 +1,11 @@
 //! Describes the machine for records: processor, load, memory.
 use serde::Serialize;
 use std::fs::read_to_string;
+use std::time::Duration;
+use weir_units::{Clock as _, SystemClock};
+
+/// Time for which the time stamp counter is compared with the clock.
+const COUNTED: Duration = Duration::from_millis(10);
 
 /// The machine, as written to records.
 #[derive(Debug, Clone, Serialize)]
@@ -8,8 +13,8 @@ pub(super) struct Machine {
     cpu: String,
     cores: usize,
     kernel: String,
-    /// Processor frequency in MHz (`cpu MHz` of /proc/cpuinfo), taken as the frequency of the time stamp counter;
-    /// absent if Linux does not report it.
+    /// Frequency of the time stamp counter in MHz, measured against the clock. The counter has a fixed frequency,
+    /// which may differ from the processor's present one.
     pub(super) tsc_mhz: Option<f64>,
     /// Load average of the last minute when the command began: processes that ran or were ready to run.
     load: Option<f64>,
@@ -24,9 +29,21 @@ impl Machine {
             cpu: value(&cpuinfo, "model name").unwrap_or("unknown").to_owned(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
-            tsc_mhz: value(&cpuinfo, "cpu MHz").and_then(|mhz| mhz.parse().ok()),
+            tsc_mhz: Some(counter_mhz()),
             load: first_word("/proc/loadavg").and_then(|load| load.parse().ok()),
             transparent_huge_pages: chosen("/sys/kernel/mm/transparent_hugepage/enabled"),
+        }
+    }
+}
+
+/// Measures the frequency of the time stamp counter in MHz.
+fn counter_mhz() -> f64 {
+    let clock = SystemClock::start();
+    let (from, counts) = (clock.now(), weir_memory::cycles());
+    loop {
+        let passed = clock.now().since(from);
+        if passed >= COUNTED {
+            return (weir_memory::cycles() - counts) as f64 / passed.as_secs_f64() / 1e6;
         }
     }
 }
@@ -68,5 +85,11 @@ mod tests {
     fn this_process_has_memory() {
         assert!(resident_bytes().unwrap() > 100_000);
         assert!(Machine::look().cores >= 1);
+    }
+
+    #[test]
+    fn the_counter_has_its_frequency_each_time() {
+        let [first, again] = [counter_mhz(), counter_mhz()];
+        assert!(first > 1.0 && (first / again - 1.0).abs() < 0.05, "{first} {again}");
     }
 }

@@ -64,8 +64,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RATE")]
     link_rate: Option<Bps>,
     /// Time that a sleeping thread takes to wake up for a packet, in formulas and in packet-by-packet simulation; if
-    /// not given, it is measured before the live run with pings between two hosts at one switch, over links without
-    /// delay, which wake four threads
+    /// not given, it is measured before the live run with pings through a network like the scenario's
     #[arg(long, value_name = "TIME")]
     wake_up: Option<Span>,
     /// Print the result as one JSON document

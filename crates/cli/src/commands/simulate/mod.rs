@@ -55,8 +55,8 @@ pub(crate) struct Args {
     /// Threads that simulate; all cores if not given
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
-    /// Level of the simulation: packets (through links, flow tables and control channels; only links take time) or
-    /// stations (with the times of [switch.timing]). Default: stations if the scenario has such times
+    /// Level of the simulation: packets (every frame, through links, flow tables and control channels) or stations
+    /// (devices as queues). Default: stations if the scenario has [switch.timing]
     #[arg(long, value_name = "LEVEL", value_enum)]
     level: Option<Level>,
     /// Rate of links for which the scenario has none
