@@ -1,8 +1,10 @@
-//! Tests docs/openflow.md, which lists the supported features and the tests that show them: the named tests exist,
-//! and no field or error is missing.
-use std::collections::BTreeSet;
+//! Compares documents with the program: tests, fields and errors named in docs/openflow.md exist, and so do the commands
+//! and options in the blocks of all pages.
+use crate::bed::weir;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use weir_openflow::model::error::{
     AsyncConfigFailed, BadAction, BadInstruction, BadMatch, BadProperty, BadRequest, BundleFailed, FlowModFailed,
     FlowMonitorFailed, GroupModFailed, HelloFailed, MeterModFailed, PortModFailed, QueueOpFailed, RoleRequestFailed,
@@ -105,4 +107,93 @@ fn every_error_is_there() {
         BundleFailed
     );
     assert!(missing.is_empty(), "errors that the page lacks: {missing:?}");
+}
+
+/// Help texts of the command's parts, each asked for once.
+#[derive(Default)]
+struct Helps(HashMap<Vec<String>, String>);
+
+impl Helps {
+    fn of(&mut self, path: &[String]) -> String {
+        let ask = || {
+            let output = Command::new(weir()).args(path).arg("--help").output().expect("weir starts");
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        self.0.entry(path.to_vec()).or_insert_with(ask).clone()
+    }
+
+    /// Returns what is wrong with the words that follow `weir` in a command.
+    fn problem(&mut self, command: &[&str]) -> Option<String> {
+        let (mut path, mut help) = (Vec::new(), self.of(&[]));
+        for (at, word) in command.iter().enumerate() {
+            if let Some(option) = word.strip_prefix("--") {
+                let option = format!("--{}", option.split('=').next().unwrap_or_default());
+                let is_end = |c: char| !c.is_alphanumeric() && c != '-';
+                let has_it = help.match_indices(&option).any(|(at, _)| {
+                    help[at + option.len()..].chars().next().is_none_or(is_end)
+                });
+                if !has_it {
+                    return Some(format!("weir {}: no option {option}", path.join(" ")));
+                }
+            } else if at == path.len() && has_command(&help, word) {
+                path.push((*word).to_owned());
+                help = self.of(&path);
+            } else if at == path.len() && help.contains("\nCommands:\n") && word.chars().all(char::is_alphabetic) {
+                return Some(format!("weir {}: no command {word}", path.join(" ")));
+            }
+        }
+        None
+    }
+}
+
+fn has_command(help: &str, word: &str) -> bool {
+    let commands = help.split("\nCommands:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap_or_default();
+    commands.lines().any(|line| line.starts_with("  ") && line.split_whitespace().next() == Some(word))
+}
+
+/// Returns the commands of weir in a page's blocks, each with its line number and the words behind `weir`. What follows in
+/// a pipe, or as a comment, is left out.
+fn commands(page: &str) -> Vec<(usize, Vec<&str>)> {
+    let (mut in_block, mut found) = (false, Vec::new());
+    for (number, line) in (1..).zip(page.lines()) {
+        if line.trim_start().starts_with("```") {
+            in_block = !in_block;
+        }
+        let line = line.trim_start().trim_start_matches(['$', '#']).trim_start();
+        let line = line.strip_prefix("sudo ").unwrap_or(line);
+        let rest = line.strip_prefix("./weir ").or_else(|| line.strip_prefix("weir ")).filter(|_| in_block);
+        let is_end = |word: &&str| ["|", ";", "&", "&&", ">", "<", "#", "\\"].contains(word) || word.contains("$(");
+        found.extend(rest.map(|rest| (number, rest.split_whitespace().take_while(|word| !is_end(word)).collect())));
+    }
+    found
+}
+
+fn pages(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        if path.is_dir() && name != "target" && name != ".git" {
+            pages(&path, into);
+        } else if path.extension().is_some_and(|end| end == "md") {
+            into.push(path);
+        }
+    }
+}
+
+#[test]
+fn commands_in_documents_exist_with_their_options() {
+    let (mut files, mut helps, mut count, mut problems) = (Vec::new(), Helps::default(), 0, Vec::new());
+    pages(&root(), &mut files);
+    for file in files {
+        let page = fs::read_to_string(&file).expect("a page");
+        for (line, command) in commands(&page) {
+            // `./weir test` is the script's own.
+            if command.first() != Some(&"test") {
+                count += 1;
+                problems.extend(helps.problem(&command).map(|problem| format!("{}:{line}: {problem}", file.display())));
+            }
+        }
+    }
+    assert!(count > 100, "only {count} commands were found");
+    assert!(problems.is_empty(), "{problems:#?}");
+    assert!(helps.problem(&["ctl", "show", "--colour"]).is_some() && helps.problem(&["ctl", "shoe"]).is_some());
 }
