@@ -3,6 +3,7 @@
 //! Each rule counts what breaks it. A count that cannot be 0 yet has a limit, which may only fall: a test fails when
 //! there is more, and asks to lower the limit when there is less.
 mod comments;
+mod crates;
 mod documents;
 mod files;
 mod names;

@@ -1,0 +1,89 @@
+//! Rules for docs/ARCHITECTURE.md: its crate table is that of the manifests, and the files that it names exist.
+use crate::files::texts;
+use crate::{Finding, at_most};
+use std::collections::BTreeSet;
+use std::fs;
+
+const PAGE: &str = "docs/ARCHITECTURE.md";
+
+/// A row of the crate table.
+struct Row {
+    line: usize,
+    name: String,
+    uses: String,
+}
+
+/// Returns the rows of the table with the columns crate, what and uses.
+fn rows(page: &str) -> Vec<Row> {
+    let lines = (1..).zip(page.lines()).skip_while(|(_, line)| !line.starts_with("| crate |")).skip(2);
+    let cells = lines.take_while(|(_, line)| line.starts_with('|')).map(|(number, line)| {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [name, _, uses] = cells[..] else { panic!("{PAGE}:{number}: found {} columns, expected 3", cells.len()) };
+        Row { line: number, name: name.trim_matches('`').to_owned(), uses: uses.to_owned() }
+    });
+    cells.collect()
+}
+
+/// Returns the project's crates that a crate uses, from its manifest.
+fn used(name: &str) -> BTreeSet<String> {
+    let path = weir_testing::workspace().join("crates").join(name).join("Cargo.toml");
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let manifest: toml::Table = text.parse().expect("a manifest is TOML");
+    let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+    let names = dependencies.into_iter().flat_map(toml::Table::keys);
+    names.filter_map(|name| name.strip_prefix("weir-")).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_crate_table_is_that_of_the_manifests() {
+    let page = fs::read_to_string(weir_testing::workspace().join(PAGE)).expect("the page");
+    let (mut above, mut found) = (BTreeSet::new(), Vec::new());
+    for Row { line, name, uses } in rows(&page) {
+        let said: BTreeSet<String> = match uses.strip_prefix("all above but ") {
+            Some(but) => above.iter().filter(|one| !but.contains(&format!("`{one}`"))).cloned().collect(),
+            None => uses.split(',').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect(),
+        };
+        let is = used(&name);
+        let mut tell = |what: String| found.push(Finding { file: PAGE.to_owned(), line, what });
+        if said != is {
+            tell(format!("`{name}` uses {is:?}, but the table says {said:?}"));
+        }
+        if let Some(below) = is.iter().find(|one| !above.contains(*one)) {
+            tell(format!("`{name}` uses `{below}`, which is not above it"));
+        }
+        above.insert(name);
+    }
+    let folders = fs::read_dir(weir_testing::workspace().join("crates")).expect("the crates");
+    let crates: BTreeSet<String> =
+        folders.map(|folder| folder.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    assert_eq!(above, crates, "the table has each crate once");
+    at_most(0, "write what the manifest has, in an order in which each crate uses only those above it", &found);
+}
+
+#[test]
+fn the_files_named_in_documents_exist() {
+    let mut found = Vec::new();
+    let roots = ["crates/", "tests/", "docs/", "bench/", "experiments/", "fuzz/", "examples/", "testdata/", "mininet/"];
+    let is_file = |word: &str| {
+        let has_ending = word.rsplit('/').next().is_some_and(|name| name.contains('.'));
+        has_ending && roots.iter().any(|root| word.starts_with(root)) && word.chars().all(is_part_of_path)
+    };
+    for page in texts(&[".md"]) {
+        // The changelog tells of files that were.
+        if page.path == "CHANGELOG.md" {
+            continue;
+        }
+        for (line, content) in page.lines() {
+            for word in content.split('`').skip(1).step_by(2).filter(|word| is_file(word)) {
+                if !weir_testing::workspace().join(word).exists() {
+                    found.push(Finding { file: page.path.clone(), line, what: format!("no such file: {word}") });
+                }
+            }
+        }
+    }
+    at_most(0, "name the file that has it now", &found);
+}
+
+fn is_part_of_path(c: char) -> bool {
+    c.is_ascii_alphanumeric() || ['/', '.', '_', '-'].contains(&c)
+}
