@@ -129,9 +129,9 @@ impl Helps {
             if let Some(option) = word.strip_prefix("--") {
                 let option = format!("--{}", option.split('=').next().unwrap_or_default());
                 let is_end = |c: char| !c.is_alphanumeric() && c != '-';
-                let has_it = help.match_indices(&option).any(|(at, _)| {
-                    help[at + option.len()..].chars().next().is_none_or(is_end)
-                });
+                let has_it = help
+                    .match_indices(&option)
+                    .any(|(at, _)| help[at + option.len()..].chars().next().is_none_or(is_end));
                 if !has_it {
                     return Some(format!("weir {}: no option {option}", path.join(" ")));
                 }

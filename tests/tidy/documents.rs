@@ -66,9 +66,10 @@ fn leads_somewhere(from: &str, target: &str, pages: &[Text]) -> bool {
     let Ok(file) = file.canonicalize() else { return false };
     let Some(heading) = heading.filter(|_| file.extension().is_some_and(|ending| ending == "md")) else { return true };
     let is_page = |page: &&Text| weir_testing::workspace().join(&page.path).canonicalize().is_ok_and(|it| it == file);
-    pages.iter().find(is_page).is_some_and(|page| {
-        prose(page).any(|(_, line)| line.starts_with('#') && anchor(line) == heading)
-    })
+    pages
+        .iter()
+        .find(is_page)
+        .is_some_and(|page| prose(page).any(|(_, line)| line.starts_with('#') && anchor(line) == heading))
 }
 
 #[test]

@@ -81,9 +81,9 @@ impl<'a> Tails<'a> {
     /// Returns the smallest delay that a share `p` of the packets do not exceed, in seconds.
     ///
     /// 1. Find the smallest constant that is exceeded with probability 1 - p at most. It is the quantile if the
-    ///   probability with this very delay included is above 1 - p.
+    ///    probability with this very delay included is above 1 - p.
     /// 2. Otherwise the quantile is between this constant and the previous one, or above the last; the tail is
-    ///   continuous there.
+    ///    continuous there.
     pub(crate) fn quantile(&mut self, p: f64) -> Result<f64, ModelError> {
         if !(p > 0.0 && p < 1.0) {
             return Err(check::domain("quantile", p, "a number between 0 and 1, neither included"));

@@ -124,7 +124,8 @@ fn what_timing_rests_on_is_kept_when_a_profile_is_written_out() {
     let fifo = format!("returns = {{ value = \"fifo\", {seen} }}");
     for (returns, parameters) in [(priority, 6), (fifo, 4)] {
         let timing = format!("[timing]\ndata = \"1us\"\npacket_in = \"2us\"\n{batch}\n{returns}\n");
-        let profile = parse(&format!("name = \"p\"\ndevice = \"d\"\norigin = \"assumed\"\nsource = \"s\"\n{timing}")).unwrap();
+        let profile =
+            parse(&format!("name = \"p\"\ndevice = \"d\"\norigin = \"assumed\"\nsource = \"s\"\n{timing}")).unwrap();
         assert_eq!(profile.evidence.len(), parameters, "{:?}", profile.evidence);
         let again = parse(&profile.to_toml()).unwrap();
         assert_eq!((&again.timing, &again.evidence), (&profile.timing, &profile.evidence), "{}", profile.to_toml());

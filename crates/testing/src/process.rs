@@ -141,9 +141,8 @@ pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool 
 /// that name.
 pub fn cpus_of_thread(name: &str) -> Option<String> {
     let tasks = std::fs::read_dir("/proc/self/task").ok()?.filter_map(|task| Some(task.ok()?.path()));
-    let has_name = |path: &std::path::PathBuf| {
-        std::fs::read_to_string(path.join("comm")).is_ok_and(|found| found.trim() == name)
-    };
+    let has_name =
+        |path: &std::path::PathBuf| std::fs::read_to_string(path.join("comm")).is_ok_and(|found| found.trim() == name);
     let status = tasks.into_iter().find(has_name).and_then(|path| std::fs::read_to_string(path.join("status")).ok())?;
     Some(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().to_owned())
 }

@@ -1,10 +1,11 @@
 //! Nicira's actions and messages: their effects, and the errors of invalid ones.
 use crate::bench::{Bench, CONTROLLER, OLD_CONTROLLER, PORTS, frame};
 use weir_openflow::model::error::{BadAction, BadMatch, BadRequest};
+use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
 use weir_openflow::model::nicira::{FlowFormat, NxMessage, PacketInFormat};
 use weir_openflow::model::role::{Role, RoleMessage};
-use weir_openflow::model::{Body, FlowCommand, FlowMod, GroupMod, PortNo};
+use weir_openflow::model::{Body, FlowCommand, FlowMod, PortNo};
 use weir_openflow::text::{parse_actions, parse_flow, parse_group};
 use weir_openflow::{Version, decode, encode};
 use weir_packet::Field;

@@ -2,12 +2,12 @@
 //! matrices of all phases.
 //!
 //! 1. The levels from 0 to one that is practically never reached are kept as vectors. Given its neighbours, each is
-//!   the solution of linear equations within the level. Their matrix is banded, and equal for all levels but the
-//!   first and the last: it is factored once.
+//!    the solution of linear equations within the level. Their matrix is banded, and equal for all levels but the
+//!    first and the last: it is factored once.
 //! 2. Levels are solved in turn, upwards and downwards (block Gauss-Seidel).
 //! 3. After each pass, levels are scaled so that as much rises between two levels as falls (aggregation, after Koury,
-//!   McAllister and Stewart, 1984). So the exchange between far levels, which is slow with Gauss-Seidel, is exact at
-//!   once.
+//!    McAllister and Stewart, 1984). So the exchange between far levels, which is slow with Gauss-Seidel, is exact at
+//!    once.
 //! 4. Passes are repeated until nothing changes. If the last level then still has some probability, levels are added.
 use super::banded::Banded;
 use super::qbd::Stationary;
