@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""Breaks what a running switch or lab stands on, at random moments, and checks what is left and whether the next one works.
+"""Injects faults into running switches and labs at random times, and checks for leftovers and that a restart works.
 
     bench/faults.py [--rounds 100] [--seed 1] [--cases switch-af_packet,switch-af_xdp,run,emulate,device,disk,socket]
 
-switch-KIND  SIGKILL to a switch on two interfaces, up to a second after its start, with and without traffic; a switch of the same
-             name must start and forward, and leave nothing when it is stopped
-run          SIGKILL to `weir run --netns`, up to three seconds after its start; `weir cleanup` must leave no namespace, interface,
-             file or process; every fourth time the scenario is run again
-emulate      the same of `weir emulate`
-device       the interface of a port is deleted under traffic and made again; the port must come back and forward
-disk         results, plots and a control socket on a full file system: a status that is not 0, and older files stay as they were
-socket       a control socket, or a listener's port, that another switch has: refused with its name, and the first goes on
+switch-KIND  SIGKILL to a switch on two interfaces, up to a second after its start, with and without traffic. A switch
+             of the same name must start and forward, and leave nothing when it is stopped.
+run          SIGKILL to `weir run --netns`, up to three seconds after its start. `weir cleanup` must leave no namespace,
+             interface, file or process. In a quarter of the rounds the scenario is run again.
+emulate      as run, with `weir emulate`
+device       The interface of a port is deleted under traffic and created again. The port must recover and forward.
+disk         Results and plots are written to a full file system. The exit status must not be 0, and older files must
+             stay unchanged.
+socket       A second switch with the control socket, or the listening port, of another switch is refused with an error
+             that names it. The first switch continues.
 
-A case is drawn for each round from the seed; `--only SEED:ROUND` repeats one round alone. Ends with status 1 when a check failed,
-and writes a record to bench/records. Needs root, ping, ethtool.
+The cases take turns over the rounds; the seed and the round give the random numbers of a round. `--only SEED:ROUND`
+repeats a single round. The exit status is 1 if a check failed. A record is written to bench/records. Needs root, ping,
+ethtool.
 """
 import argparse
 import collections
@@ -31,12 +34,12 @@ import veth
 from veth import ROOT, Bed, run
 
 FORWARD = ["--entry", "in_port=1,actions=output:2", "--entry", "in_port=2,actions=output:1"]
-# A debug build on a busy machine starts within this many seconds, too.
+# Maximum wait in seconds: long enough for a debug build on a busy machine to start.
 PATIENCE = 20
 
 
 class Failed(Exception):
-    """What a check found."""
+    """A failed check; the text is what was expected."""
 
 
 def check(holds, what):
@@ -52,13 +55,13 @@ def wait(holds, what, seconds=PATIENCE):
 
 
 def weir(*arguments, inside=None):
-    """Runs a weir command to its end."""
+    """Runs a weir command to its end, in the namespace `inside` if given. Returns the completed process."""
     prefix = ["ip", "netns", "exec", inside] if inside else []
     return subprocess.run([*prefix, str(veth.WEIR), *arguments], capture_output=True, text=True, timeout=120)
 
 
 class Switch:
-    """A switch on interfaces s0 and s1 of a bed."""
+    """A switch on the interfaces s0 and s1 of a bed, or on one null port if `kind` is None."""
 
     def __init__(self, bed, kind, name="faults", more=()):
         self.bed, self.socket = bed, bed.folder / f"{name}.sock"
@@ -101,7 +104,7 @@ def devices(name):
 
 
 def flood(bed):
-    """Pings every 2 ms, until the bed is taken down or the process is stopped."""
+    """Starts pings every 2 ms, which run until the bed ends or the process is stopped. Returns the process."""
     return bed.start(bed.a, "ping -q -i 0.002 10.99.0.2")
 
 
@@ -122,7 +125,7 @@ def switch(draw, kind):
 
 
 def lab_leftovers(pid):
-    """Namespaces, interfaces, files and processes of a lab that process `pid` made."""
+    """Returns the namespaces, interfaces and files that are left of the lab of process `pid`."""
     found = [f"namespace {line}" for line in run("ip netns list").split() if line.startswith(f"weir-{pid}-")]
     found += [f"interface {name}" for name in (link["ifname"] for link in json.loads(run("ip -json link")))
               if name.startswith(f"weir{pid}p")]
@@ -131,7 +134,7 @@ def lab_leftovers(pid):
 
 
 def children(pid):
-    """Processes below `pid`, each with the time of its start, so that a number that is given again is not taken for it."""
+    """Returns the descendants of process `pid`, each as its id and start time, which tell it from a reused id."""
     found = []
     for status in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""How fast switches take flow-mods over TCP: weir beside Debian's Open vSwitch, in turn.
+"""Compares how fast weir and Debian's Open vSwitch process flow-mods over TCP.
 
     bench/flow_mods.py [--rounds 5] [--count 100000] [--matching udp,mac,mpls] [--ways plain,bundle,atomic]
 
-Starts weir (release build, two null ports) and a private Open vSwitch (user-space datapath, no ports), both without traffic, and lets one
-client (`weir bench flow-mods`) send the same flow-mods to each, switch by switch within every round: the time from the first
-byte to the barrier reply, or to the reply to the bundle's commit. Prints medians and the median of the rounds' ratios; writes a record
-to bench/records. Open vSwitch carries every bundle out as one, so `bundle` and `atomic` are the same to it.
+Starts weir (release build, two null ports) and a private Open vSwitch (user-space datapath, no ports), both without
+traffic. In every round one client (`weir bench flow-mods`) sends the same flow-mods to one switch after the other. The
+measured time runs from the first byte to the barrier reply, or to the reply to the bundle's commit. Prints the medians,
+and the median of the rounds' ratios. Writes a record to bench/records. Open vSwitch treats every bundle as atomic, so
+`bundle` and `atomic` mean the same for it.
 """
 import argparse
 import datetime
@@ -25,7 +26,7 @@ from veth import ROOT, WEIR, machine, run, stop, wait_for
 
 
 def resident(process):
-    """Memory of a process in bytes."""
+    """Returns the resident memory of a process in bytes."""
     return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{process.pid}/status").read_text())[1]) * 1024
 
 

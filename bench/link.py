@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""How exactly a link keeps its rate and its delay: weir's (`weir emulate`) beside Mininet's TCLink (HTB, and netem where the kernel has it).
+"""Compares how exactly links keep their rate and delay: weir's (`weir emulate`) and Mininet's TCLink (HTB and netem).
 
     bench/link.py [--rounds 3] [--rates 10,100,1000] [--seconds 5] [--delay 5]
 
-h1 sends h2 datagrams of 1400 bytes at 1.2 times the link's rate. What h2's interface counts in the time (frames without check sequence, as
-both links' rates do) is the rate that the link kept; the relative error is printed, and the largest of the rounds. weir's link is between a switch and
-h2, Mininet's between the hosts themselves. The delay is half of what pings each 10 ms take beyond those of the same hosts by a link without one.
-What a machine cannot do is said and left out (a kernel without netem has no delays for TCLink). Writes a record to bench/records. Needs root,
-iproute2, iputils-ping and Debian's mininet.
+Rate: h1 sends datagrams of 1400 bytes to h2 at 1.2 times the link's rate. The measured rate is the count of h2's
+interface over the time (frames without check sequence, as in the rates of both links). The median of the relative
+errors is printed, and the largest of all rounds. weir's link is between a switch and h2, Mininet's between the hosts.
+
+Delay: pings are sent every 10 ms, over a link with the delay and over one without. Half of the difference of the round
+trips is the delay.
+
+A measurement that the machine does not support is reported and left out (a kernel without netem has no delays for
+TCLink). Writes a record to bench/records. Needs root, iproute2, iputils-ping and Debian's mininet.
 """
 import argparse
 import datetime
@@ -25,18 +29,18 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 PAYLOAD = 1400
 PORT = 9009
-# Time for the sender to fill the link before its rate is counted, in seconds.
+# Time in seconds in which the sender fills the link before the count begins.
 SETTLE = 1.0
 
 
 def send(address, bps, seconds):
-    """Sends datagrams at a rate, counted as frames."""
+    """Sends datagrams at a rate in bit/s of frames, and prints the offered rate."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.connect((address, PORT))
     payload, gap = bytes(PAYLOAD), (PAYLOAD + 42) * 8 / bps
     begin, sent = time.monotonic(), 0
     while (now := time.monotonic()) < begin + seconds:
-        # A late sender makes up for it: both links have room for 1000 frames.
+        # A late sender catches up, because both links have room for 1000 frames.
         while sent < (now - begin) / gap:
             try:
                 sock.send(payload)
@@ -50,8 +54,8 @@ def send(address, bps, seconds):
 
 
 def count(seconds):
-    """What the interface receives a second, in bits."""
-    # So that nobody answers that there is no such port.
+    """Prints the rate that the host's interface receives, in bit/s."""
+    # An open socket, so that the kernel does not answer with "port unreachable".
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.bind(("0.0.0.0", PORT))
     interface = next(name for name in sorted(os.listdir("/sys/class/net")) if name.endswith("eth0"))
@@ -64,13 +68,13 @@ def count(seconds):
 
 
 def ends(address, mbit, seconds):
-    """The command of the sender, and of who counts."""
+    """Returns the commands of the sender and of the counter."""
     own = f"{sys.executable} {HERE / 'link.py'}"
     return f"{own} --send {address} {mbit * 1.2e6} {seconds + SETTLE + 1}", f"{own} --count {seconds}"
 
 
 def told(text):
-    """What came and what was sent, a second, in bits."""
+    """Returns the received and the offered rate in bit/s from the output of both. Exits if one is missing."""
     found = [re.search(rf"^{what} (\S+)", text, re.M) for what in ("counted", "offered")]
     if None in found:
         sys.exit(f"bench: nothing was counted:\n{text}")
@@ -86,7 +90,7 @@ def pings(address):
 
 
 def weir_lab(weir, link, commands):
-    """Has a lab of two hosts behind one switch carry out commands of its prompt; what they printed."""
+    """Runs prompt commands in a lab of two hosts behind one switch. Returns their output."""
     host = lambda number, more: f'[[host]]\nname = "h{number}"\nswitch = "s1"\nip = "10.9.0.{number}/24"\n{more}\n'
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "lab.toml"
@@ -110,7 +114,7 @@ def weir_delay(weir, ms):
 
 
 def tc_link(settings, command):
-    """Inside a world of its own: two Mininet hosts joined by a TCLink; what `command` finds."""
+    """Joins two Mininet hosts by a TCLink, inside in_a_world_of_its_own. Returns the result of `command`."""
     from mininet.link import TCLink
     from mininet.net import Mininet
 
@@ -145,7 +149,10 @@ def mininet_delay(ms):
 
 
 def in_a_world_of_its_own(arguments):
-    """Mininet ends programs by name and removes files in /tmp when something fails: it gets processes, networks and a /tmp of its own."""
+    """Runs this script with --mininet in PID, network and mount namespaces with an own /tmp. Returns the result.
+
+    After a failure Mininet ends programs by name and removes files in /tmp; the namespaces keep this from others.
+    """
     world = ("set -e; mount -t tmpfs tmpfs /mnt; mkdir /mnt/bench; mount --bind \"$BENCH\" /mnt/bench; mount -t tmpfs tmpfs /tmp; "
              "cd /tmp; ip link set lo up; exec /usr/bin/python3 /mnt/bench/link.py --mininet \"$@\"")
     command = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", world, "sh", *map(str, arguments)]

@@ -4,12 +4,14 @@
     bench/live_frames.py INTERFACE SOURCE_MAC DESTINATION_MAC SECONDS
     bench/live_frames.py redirect INTERFACE INTERFACE
 
-The second form redirects what two interfaces receive to each other by XDP until it is ended: what the kernel can do at most.
+The first form prints the number of offered frames and the time in seconds as JSON. The kernel makes the frames and runs
+an XDP program on them that redirects them to the interface (BPF_PROG_TEST_RUN, live frames). This is two to three times
+as fast as a packet socket, so the switch limits the rate and not the sender. The other end of a veth must have NAPI: an
+XDP program (AF_XDP), or `ethtool -K NAME gro on`. Pin this process to a core (taskset); the other end receives on the
+same core.
 
-Runs an XDP program that redirects to the interface over frames that the kernel makes (BPF_PROG_TEST_RUN, live frames), which is
-two to three times as fast as a packet socket, so that switches are measured and not their sender. The other end of a veth must
-have NAPI: an XDP program (AF_XDP), or `ethtool -K NAME gro on`. Prints how many frames were offered, and in what time, as JSON.
-Pin it to a core (taskset): the other end's receiving is done there, too.
+The second form redirects the received frames of each of two interfaces to the other by XDP until it is ended. It gives
+an upper bound of what the kernel can forward.
 """
 import ctypes
 import json
@@ -24,7 +26,7 @@ import time
 SYS_BPF = {"x86_64": 321, "aarch64": 280}
 PROG_LOAD, PROG_TEST_RUN, LINK_CREATE, PROG_TYPE_XDP, ATTACH_TYPE_XDP, LIVE_FRAMES, DRIVER_MODE = 5, 10, 28, 6, 37, 2, 4
 BATCH = 64
-# The kernel takes some 30 ms to set a run up: few of them, and long.
+# Frames of the first run, which estimates the rate. The kernel sets a run up in some 30 ms, so runs are few and long.
 CALIBRATION = 1 << 19
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -37,7 +39,7 @@ def bpf(command, attribute):
 
 
 def load(interface):
-    """`return bpf_redirect(interface, 0)`."""
+    """Loads the XDP program `return bpf_redirect(interface, 0)` and returns its descriptor."""
     instructions = struct.pack("<" + "BBhi" * 4, 0xb7, 1, 0, interface, 0xb7, 2, 0, 0, 0x85, 0, 0, 23, 0x95, 0, 0, 0)
     code, license_ = ctypes.create_string_buffer(instructions), ctypes.create_string_buffer(b"GPL")
     attribute = struct.pack("<IIQQIIQII", PROG_TYPE_XDP, 4, ctypes.addressof(code), ctypes.addressof(license_), 0, 0, 0, 0, 0)
@@ -45,7 +47,7 @@ def load(interface):
 
 
 def redirect(first, second):
-    """Redirects each interface's frames to the other, until this ends."""
+    """Redirects the frames of each interface to the other until the process is ended."""
     pairs = [(socket.if_nametoindex(first), socket.if_nametoindex(second))]
     links = [bpf(LINK_CREATE, ctypes.create_string_buffer(struct.pack("<IIII", load(to), at, ATTACH_TYPE_XDP, DRIVER_MODE), 128))
              for at, to in pairs + [pair[::-1] for pair in pairs]]
@@ -54,7 +56,7 @@ def redirect(first, second):
 
 
 def send(program, interface, frame, count):
-    """Offers `count` frames; the seconds it took."""
+    """Offers `count` frames and returns the time in seconds."""
     data = ctypes.create_string_buffer(frame, len(frame))
     context = ctypes.create_string_buffer(struct.pack("<IIIIII", 0, len(frame), 0, interface, 0, 0), 24)
     attribute = struct.pack("<IIIIQQIIIIQQIII", program, 0, len(frame), 0, ctypes.addressof(data), 0, count, 0, 24, 0,
@@ -65,7 +67,7 @@ def send(program, interface, frame, count):
 
 
 def udp_frame(source, destination):
-    """10.99.0.1:1024 to 10.99.0.2:9, 18 bytes of payload, no UDP checksum."""
+    """Returns a frame from 10.99.0.1:1024 to 10.99.0.2:9 with 18 bytes of payload and no UDP checksum."""
     macs = bytes.fromhex((destination + source).replace(":", ""))
     ip = bytes.fromhex("0800 45000 02e 0000 4000 4011 25f7 0a630001 0a630002".replace(" ", ""))
     return (macs + ip + bytes.fromhex("0400 0009 001a 0000".replace(" ", ""))).ljust(60, b"\0")

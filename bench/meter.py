@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""How exactly a switch keeps to the rate of a meter: A - S - B in three network namespaces, twice the rate is offered.
+"""Measures how exactly a switch keeps to the rate of a meter if twice the rate is offered.
 
     bench/meter.py [--rounds 1] [--seconds 10] [--weir PATH] [--switches ovs,weir-af_packet] [--only kbps,pktps,tcp]
 
-The meter drops above its rate, with a burst of a tenth of a second. After three seconds, by which the burst is used up, B's interface
-counts for --seconds what arrives; both switches count frames from the destination address on, without frame check sequence, as the
-interface does. Prints and records the error of the rate in percent, and for TCP the goodput in percent of the rate.
+The network is A - S - B in three network namespaces. The meter drops above its rate and has a burst of a tenth of a
+second. After three seconds the burst is used up. Then B's interface counts the received frames for --seconds. Both
+switches count frames from the destination address on, without frame check sequence, as the interface does. Prints and
+records the error of the rate in percent, and for TCP the goodput in percent of the rate.
 
 kbps    UDP in frames of 1514 and 200 bytes at 1, 10 and 100 Mbit/s
 pktps   UDP in frames of 200 bytes at 100, 1000 and 10000 packets/s
-tcp     one iperf3 stream through 10 and 100 Mbit/s, without offloads and (weir) with them: 64 KiB super-frames
+tcp     one iperf3 stream through 10 and 100 Mbit/s, without offloads and with them: 64 KiB
+        super-frames, with which TCP through Open vSwitch fails
 """
 import argparse
 import datetime
@@ -24,7 +26,7 @@ import sys
 import veth
 from veth import ROOT, SWITCHES, Bed, machine, run, stop, wait_for
 
-# Paced: every millisecond as many as are due, so that a late wake-up makes up for it.
+# Paced sender: each millisecond it sends all datagrams that are due, so it catches up after a late wake-up.
 SENDER = """
 import socket, sys, time
 rate, length, seconds = float(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
@@ -38,7 +40,7 @@ while (now := time.monotonic() - start) < seconds:
         sent += 1
     time.sleep(0.001)
 """
-# Reads the clock and the counters together, in the namespace.
+# Reads the clock and the counters together, inside B's namespace. Prints the differences: time in s, packets, bytes.
 COUNTER = """
 import sys, time
 def read(): return [time.monotonic()] + [int(open(f"/sys/class/net/e0/statistics/rx_{what}").read()) for what in ("packets", "bytes")]
@@ -69,10 +71,10 @@ def bench(switch):
 
 
 def udp(switch, unit, rate, frame, seconds):
-    """The rate that arrives, in kbit/s or packets/s."""
+    """Returns the received rate of UDP, in kbit/s or packets/s."""
     bed = bench(switch)
     try:
-        # Checksums left to the port are no trouble here, but Open vSwitch does not take them.
+        # Offloads off, because Open vSwitch's ports do not handle checksums that the sender leaves to the device.
         bed.plain()
         set_meter(bed, switch, unit, rate, "udp")
         packets = 2 * (rate if unit == "pktps" else rate * 1000 / 8 / frame)
@@ -87,7 +89,7 @@ def udp(switch, unit, rate, frame, seconds):
 
 
 def tcp(switch, rate, offloads, seconds):
-    """Goodput in kbit/s; none if the connection fails."""
+    """Returns the goodput of TCP in kbit/s, or None if the connection fails."""
     bed = bench(switch)
     try:
         if not offloads:

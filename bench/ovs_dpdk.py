@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""The packet path of weir beside that of OVS-DPDK, on one core of this machine, with the same entries and the same packets.
+"""Compares the packet path of weir with that of OVS-DPDK on one core, with the same entries and the same packets.
 
     bench/ovs_dpdk.py [--quick] [--rows port,wildcard-1k,...] [--routes FILE] [--rules DIRECTORY] [--record NAME]
 
-Each row is a case of `weir bench datapath` (docs/guide/bench.md). weir writes the case down; OVS gets those entries and, in a net_null
-device of DPDK, those packets (bench/peers/flowgen.c; the first 256 frames are compared before anything is measured). The settings of
-OVS's caches are tried and the best is kept. Then both are measured in turn, at least five times: OVS stands still (SIGSTOP) while weir
-runs. Figures are packets per second of the processor time of the thread that does the work, so that what else the machine does hardly
-counts; the ratio is the median of the pairs' ratios.
+Each row is a case of `weir bench datapath` (docs/guide/bench.md). weir writes the case to files. OVS gets its entries
+and, in a net_null device of DPDK, its packets (bench/peers/flowgen.c); the first 256 frames are compared before any
+measurement. The script tries the settings of OVS's caches and keeps the best. Then it measures both in turn, five times
+by default (--pairs): OVS is stopped (SIGSTOP) while weir runs. Figures are packets per second of the processor time of
+the thread that does the work, so other programs on the machine have little influence. The ratio is the median of the
+pairs' ratios.
 
-Rows that need a file are left out without it: --routes takes prefixes, one in each line; --rules a directory with acl1_10k, fw1_10k and
-ipc1_10k in ClassBench's format (each plain or .gz). --pcap measures looping captures instead. A record in bench/records gets each row as
-it is done; started again with the same --record, rows that are in it are not measured again (--fresh measures all).
+Rows that need a file are left out without it. --routes takes prefixes, one in each line; --rules takes a directory with
+acl1_10k, fw1_10k and ipc1_10k in ClassBench's format (each plain or .gz). --pcap measures with looping captures
+instead. Each finished row is added to a record in bench/records. When the script is started again with the same
+--record, it does not repeat the rows in the record (--fresh repeats all).
 
 Needs root, 2 cores, 4 GiB of memory (8 GiB for rows of a million entries), and Debian's packages openvswitch-switch,
 openvswitch-switch-dpdk, dpdk, libdpdk-dev, gcc.
@@ -38,16 +40,16 @@ OVS_DPDK = pathlib.Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")
 SCHEMA = pathlib.Path("/usr/share/openvswitch/vswitch.ovsschema")
 CORES = sorted(os.sched_getaffinity(0))
 HUGE_PAGES = 1024
-# Nice value of what is measured: fewer others come in between, and take its place in the caches.
+# Nice value of the measured threads: fewer other threads interrupt them and displace their cache contents.
 PRIORITY = -20
-# EMC inserts one in so many misses; the setting of OVS that large numbers of flows do best with.
+# Settings of OVS's caches. emc-insert-inv-prob=20: the EMC inserts one in 20 misses, best for large numbers of flows.
 CACHES = {
     "emc": "emc-insert-inv-prob=20 other_config:smc-enable=false",
     "smc": "emc-insert-inv-prob=0 other_config:smc-enable=true",
     "none": "emc-insert-inv-prob=0 other_config:smc-enable=false",
 }
-# name, arguments of `weir bench datapath`, what it needs, seconds that OVS may take to learn the flows.
-# From 100,000 flows on they are drawn at random: a repeated order flatters large tables.
+# Rows: name, arguments of `weir bench datapath`, needed file, maximum time in seconds for OVS to learn the flows.
+# From 100,000 flows on the flows come in random order, because a repeated order makes large tables look faster.
 RANDOM = "--order random"
 ROWS = [
     ("port", "port", None, 5),
@@ -72,7 +74,7 @@ ROWS = [
     ("first-15s", f"udp --entries 100k {RANDOM}", None, 0),
 ]
 QUICK = ["port", "wildcard-1k", "wildcard-1M", "mac-1k", "udp-1k", "udp-100k", "masks-1k", "masks-1M", "pipeline"]
-# Measured from the first packet on, with OVS as it comes.
+# Row that is measured from the first packet on, with OVS in its default settings; and its duration.
 AS_SHIPPED, AS_SHIPPED_SECONDS = "first-15s", 15
 
 
@@ -81,7 +83,7 @@ def fail(why):
 
 
 def free():
-    """Undoes for a child that this script keeps to the first core."""
+    """Lets a child process run on all cores; this script itself is pinned to the first one."""
     os.sched_setaffinity(0, CORES)
 
 
@@ -106,7 +108,7 @@ def wait_for(ready, what, seconds=20):
 
 
 def stop(process):
-    """Ends a process that this script started, stopped or not."""
+    """Ends a process that this script started, even if it is stopped by SIGSTOP."""
     for number, patience in ((signal.SIGTERM, 5), (signal.SIGKILL, 10)):
         if process.poll() is None:
             process.send_signal(number)
@@ -118,7 +120,7 @@ def stop(process):
 
 
 class HugePages:
-    """Enough for OVS's packet buffers, and afterwards as many as before."""
+    """Context with enough huge pages for OVS's packet buffers; restores the previous number at its end."""
 
     FILE = pathlib.Path("/proc/sys/vm/nr_hugepages")
 
@@ -136,7 +138,7 @@ class HugePages:
 
 
 class Case:
-    """A row's entries and flows, as weir writes them."""
+    """Entries and flows of a row, as files that weir has written."""
 
     def __init__(self, folder, arguments, generator):
         self.arguments, self.folder = arguments, folder / "case"
@@ -150,7 +152,7 @@ class Case:
         self.compare(generator)
 
     def compare(self, generator):
-        """Both generators are to make the same packets, or there is nothing to compare."""
+        """Exits if the generators of weir and OVS do not make the same packets."""
         first, size = (self.folder / "first").read_bytes(), 60
         count = len(first) // size
         shown = subprocess.run([str(generator), str(count)], capture_output=True, env=os.environ | self.env).stdout
@@ -160,7 +162,7 @@ class Case:
 
 
 class Ovs:
-    """A private OVS-DPDK: its own database, sockets and daemons, between two devices of DPDK."""
+    """A private OVS-DPDK with its own database, sockets and daemons, between two DPDK devices."""
 
     def __init__(self, folder, case, source, preload, tuned):
         self.folder, self.case, self.tuned, self.started = folder / "ovs", case, tuned, []
@@ -198,7 +200,7 @@ class Ovs:
         bridge = f"unix:{self.folder}/br0.mgmt"
         run(f"ovs-ofctl --bundle -O OpenFlow14 add-flows {bridge} {self.case.folder}/entries", env=self.env)
         self.load_seconds = time.monotonic() - begin
-        # The entries are there before the first packet.
+        # The receiving port is added after the entries, so that all entries exist before the first packet.
         self.add_port("p0", source, 1)
         self.thread = self.find_thread()
 
@@ -225,7 +227,7 @@ class Ovs:
             fail(f"OVS does not open {device}: {error.strip()}")
 
     def find_thread(self):
-        """The thread that polls the devices."""
+        """Returns the /proc folder of the thread that polls the devices, and raises the thread's priority."""
         for task in pathlib.Path(f"/proc/{self.daemon.pid}/task").iterdir():
             if (task / "comm").read_text().startswith("pmd"):
                 os.setpriority(os.PRIO_PROCESS, int(task.name), PRIORITY)
@@ -237,7 +239,10 @@ class Ovs:
         time.sleep(0.3)
 
     def learn(self, seconds):
-        """Waits until no packet is a miss for half a second; how long that took, and whether it came to that."""
+        """Waits for half a second without a cache miss, at most `seconds`.
+
+        Returns the time in seconds, and True if OVS learned all flows in it.
+        """
         begin = time.monotonic()
         while (spent := time.monotonic() - begin) < seconds:
             self.appctl("dpif-netdev/pmd-stats-clear")
@@ -259,14 +264,14 @@ class Ovs:
                 "subtables": found("avg. subtable lookups per megaflow hit")}
 
     def measure(self, seconds):
-        """Millions of packets per second of the polling thread's processor time."""
+        """Returns millions of packets per second of the polling thread's processor time, and OVS's statistics."""
         def used():
             return int((self.thread / "schedstat").read_text().split()[0]) - before
         self.appctl("dpif-netdev/pmd-stats-clear")
         before = 0
         before, deadline = used(), time.monotonic() + 10 * seconds
         time.sleep(seconds)
-        # On a busy machine it takes longer until the thread has had its time.
+        # On a busy machine, wait until the thread has had half of the time in processor time.
         while used() < seconds * 5e8 and time.monotonic() < deadline:
             time.sleep(seconds / 4)
         told = self.statistics()
@@ -281,7 +286,7 @@ class Ovs:
         self.daemon.send_signal(signal.SIGCONT)
 
     def left(self):
-        """Share of what came in by one device that left by the other."""
+        """Returns the share of the frames received by one device that the other has sent."""
         text = run(f"ovs-ofctl -O OpenFlow13 dump-ports unix:{self.folder}/br0.mgmt", env=self.env)
         came, went = re.search(r"port +1: +rx pkts=(\d+)", text), re.search(r"port +2: .*?tx pkts=(\d+)", text, re.DOTALL)
         if not came or not went or not int(came[1]) or not int(went[1]):
@@ -300,7 +305,7 @@ def weir(arguments, seconds, warm_up="300ms"):
 
 
 def best_cache(ovs, seconds):
-    """Tries each setting of OVS's caches once, keeps the fastest; all that were tried."""
+    """Tries each setting of OVS's caches once and keeps the fastest. Returns its name and the rates of all settings."""
     tried = {}
     for name in CACHES:
         ovs.cache(name)
@@ -347,13 +352,13 @@ def in_turn(ovs, case, learning, options):
 
 
 def from_the_first_packet(ovs, case):
-    """Both as they come, from the first packet on; one pair of 15 seconds."""
+    """Measures both switches in their default settings from the first packet on: one pair of 15 seconds."""
     per_second = [ovs.measure(1)[0] for _ in range(AS_SHIPPED_SECONDS)]
     ovs.pause()
     try:
         ours = weir(case.arguments, AS_SHIPPED_SECONDS, "0s")
     finally:
-        # What follows asks it for its counters.
+        # The caller reads OVS's counters next.
         ovs.go_on()
     theirs = statistics.mean(per_second)
     return {"cache": "as shipped", "ovs": [theirs], "weir": [ours["mpps"]], "ratios": [ours["mpps"] / theirs],
@@ -361,7 +366,7 @@ def from_the_first_packet(ovs, case):
 
 
 class Tools:
-    """A place for files, and the generator built."""
+    """A folder for files, and the generator, which is built here."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -398,7 +403,7 @@ def check_machine():
 
 
 def rows_of(options, tools):
-    """The rows asked for whose files are there, with their full arguments."""
+    """Yields the requested rows whose files exist, with their full arguments."""
     names = [row[0] for row in ROWS]
     wanted = options.rows.split(",") if options.rows else QUICK if options.quick else names
     if unknown := set(wanted) - set(names):
@@ -466,7 +471,7 @@ def main():
         WEIR = options.binary.resolve()
     else:
         run("cargo build --quiet --release --locked -p weir-cli", cwd=ROOT, env=os.environ | {"WEIR_COMMIT": commit})
-    # What this script does is not to disturb the core that is measured on.
+    # This script stays on the first core, so that it does not disturb the measured one.
     os.sched_setaffinity(0, CORES[:1])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="weir-bench-") as folder, HugePages():

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What each queue of a port gets, beside what it is to get: A - weir - B on veth pairs, the port to B a link with queues.
+"""Measures the rate of each queue of a port and compares it with the queue's setting.
 
     bench/queues.py [--rounds 3] [--cases min,rest,max,priority] [--rates 10,100,300] [--seconds 6]
 
-Each case sends one UDP stream of 1500-byte frames at the link's whole rate into each of two queues and counts, at B, what
-arrives in each full second but the first and the last. Prints the medians over the rounds, in percent of the link's rate, beside
-what the queues' settings make of it, and the largest deviation. Writes a record to bench/records. Needs root and iperf3.
+The network is A - weir - B on veth pairs; weir's port to B is a link with queues. Each case sends one UDP stream of
+1500-byte frames at the full rate of the link into each of two queues. At B, the frames that arrive in each full second
+are counted, except for the first and the last second. Prints the medians over the rounds and the expected shares, both
+in percent of the link's rate, and the largest deviation. Writes a record to bench/records. Needs root and iperf3.
 """
 import argparse
 import datetime
@@ -18,7 +19,7 @@ import tempfile
 import veth
 from veth import ROOT, WEIR, Bed, machine, run, wait_for
 
-# Settings of queues 1 and 2 in percent of the link's rate, and what each is to get of it in percent.
+# By case: the settings of queues 1 and 2, and the expected share of each, in percent of the link's rate.
 CASES = {
     "min": (("min=60", "min=40"), (60, 40)),
     "rest": (("min=60", ""), (80, 20)),
@@ -30,7 +31,7 @@ PORTS = (5001, 5002)
 
 
 def settings(text, mbit):
-    """The settings of a queue, with rates instead of percents."""
+    """Returns the settings of a queue with rates in place of percentages."""
     rate = lambda found: f"{found[1]}={int(found[2]) * mbit * 10}kbit/s"
     return re.sub(r"(min|max)=(\d+)", rate, text)
 
@@ -49,7 +50,7 @@ def start(bed, case, mbit):
 
 
 def received(report, mbit):
-    """Percent of the link's rate that arrived, by the server's report."""
+    """Returns the received rate in percent of the link's rate, from iperf3's report of the server."""
     intervals = [part["sum"] for part in json.loads(report)["intervals"]][1:-1]
     frames = sum(part["bytes"] for part in intervals) / PAYLOAD
     return frames * FRAME * 8 / sum(part["seconds"] for part in intervals) / mbit / 1e4
@@ -62,7 +63,7 @@ def measure(case, mbit, seconds):
         reports = [tempfile.TemporaryFile("w+") for _ in PORTS]
         servers = [bed.start(bed.b, f"iperf3 -J -s -1 -i 1 -p {port}", stdout=report) for port, report in zip(PORTS, reports)]
         wait_for(lambda: all(f":{port}" in bed.inside(bed.b, "ss -ltn") for port in PORTS), "iperf3")
-        # The datagrams are paced by the sender: a queue is full all the time if what comes is more than what it gets.
+        # The sender paces the datagrams. A queue stays full if its arrival rate exceeds its share.
         stream = f"-u -b {mbit}M -l {PAYLOAD} -t {seconds} --connect-timeout 3000 -c 10.99.0.2"
         clients = [bed.start(bed.a, f"iperf3 {stream} -p {port}") for port in PORTS]
         for process in clients + servers:

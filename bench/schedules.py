@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs whole switches under the scheduler that a seed drives, for many seeds, and records what they did.
+"""Runs whole switches under a scheduler that a seed controls, for many seeds, and records the results.
 
     bench/schedules.py [--seeds 0..1000000] [--jobs 2] [--for SECONDS]
 
-The runner, an example of the crate weir-switch, is built first. A seed that fails is printed with its last steps and the command that runs
-it again. Ends with status 1 when a seed failed, and writes a record to bench/records.
+The script first builds the runner, an example of the crate weir-switch. For a seed that fails, the last steps and the
+command that repeats it are printed. The exit status is 1 if a seed failed. A record is written to bench/records.
 """
 import argparse
 import json

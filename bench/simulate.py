@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Events a second of `weir bench simulate` beside simpy's, on the same queue: M/M/1 at a utilisation of 0.8.
+"""Compares the speed of `weir bench simulate` with simpy on the same queue: M/M/1 at a utilisation of 0.8.
 
-Needs simpy (`pip install simpy`) and a release build of weir. Both run on one thread, one after the other, and the fastest of five
-runs counts for each. simpy's model is the one of its own documentation: a resource of capacity one and a process for each customer. A
-customer is two events for weir (it comes, it leaves); for simpy customers a second are compared, since it counts events otherwise.
+Needs simpy (`pip install simpy`) and a release build of weir. Both run on one thread, one after the other; the fastest
+of five runs counts for each. simpy's model is the one of its documentation: a resource of capacity one, and a process
+for each customer. The comparison is in customers per second, because simpy counts events in another way. (In weir a
+customer is two events: arrival and departure.)
 """
 import argparse
 import json
@@ -17,7 +18,8 @@ import simpy
 
 
 def customers_per_second(customers):
-    """Simulates the queue once; customers a second of real time, and their mean wait in services."""
+    """Simulates the queue once. Returns the customers per second of real time, and their mean wait in units of the mean
+    service time."""
     env = simpy.Environment()
     server = simpy.Resource(env, capacity=1)
     rng = random.Random(1)

@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
-"""Lets a switch work for long, and checks that it neither grows nor loses count.
+"""Runs a switch under load for a long time, and checks that it neither leaks resources nor loses count of frames.
 
     bench/soak.py [--minutes 30] [--kind af_packet|af_xdp|mixed] [--rate 5000]
 
-A switch forwards pings and UDP (iperf3, one direction) between two namespaces. Meanwhile entries are added and deleted by
-hundreds (`ovs-ofctl`, each call a controller's session of its own), statistics are asked for, and a controller that the switch
-connects to is killed and started again. At the end:
+A switch forwards pings and UDP (iperf3, one direction) between two namespaces. Meanwhile the script adds and deletes
+hundreds of entries (`ovs-ofctl`; each call is a control session of its own), requests statistics, and kills and
+restarts a controller that the switch connects to. At the end it checks:
 
-counts     frames that the hosts' kernels sent = received by the ports = sent by the ports, dropped, by reason, and given to controllers that
-           did not send them back, which are no more than the packet-ins; frames that the ports
-           sent = received by the hosts' kernels. What programs lost behind that, "behind": echo replies that A's kernel had and ping did not
-           count (they came after its end), datagrams that found iperf3's socket full
-flat       resident memory, descriptors and threads of the switch: median of the last quarter beside that of the second
-answers    every command was answered
+counts     The frames that the hosts' kernels sent equal the frames that the ports received or lost. These equal the sum
+           of the frames that the ports sent or lost, the frames dropped by reason, and the frames that controllers did
+           not send back (at most the number of packet-ins). The frames that the ports sent equal the frames that the
+           hosts' kernels received or dropped. "behind" in the record has the losses of programs behind the kernels:
+           echo replies that A's kernel received and ping did not count (they came after its end), and datagrams that
+           found iperf3's socket full.
+flat       Resident memory, descriptors and threads of the switch do not grow: median of the last quarter of the run
+           against that of the second quarter.
+answers    Every command was answered.
 
-Pieces add up: each run is a piece, with a record of its own (--record). Needs root, iperf3, ovs-ofctl, ping, ethtool. Ends with status
-1 when a check failed.
+Each run is a piece of a longer soak, with a record of its own (--record). Needs root, iperf3, ovs-ofctl, ping, ethtool.
+The exit status is 1 if a check failed.
 """
 import argparse
 import json
@@ -31,11 +34,11 @@ import veth
 from veth import ROOT, Bed, run
 
 CONTROLLER, LISTENER = 6653, 6654
-# The kinds of the two ports.
+# Kinds of the two ports, by the value of --kind.
 KINDS = {"af_packet": ("af_packet", "af_packet"), "af_xdp": ("af_xdp", "af_xdp"), "mixed": ("af_packet", "af_xdp")}
-# Resident memory may grow by so much: pages of a heap that another order of requests leaves half full.
+# Allowed growth of resident memory in bytes: another order of allocations leaves heap pages half full.
 GROWTH = 2 << 20
-# Entries of traffic are above those that come and go, which match an address that nobody has.
+# Entries for the traffic. Their priority is above that of the entries added and deleted, which match unused addresses.
 FORWARD = ["--entry", "priority=1000,in_port=1,actions=output:2", "--entry", "priority=1000,in_port=2,actions=output:1"]
 
 
@@ -57,14 +60,14 @@ def counters(bed, name):
 
 
 def protocols(bed, name):
-    """The counters of a host's protocols, as in /proc/net/snmp."""
+    """Returns the protocol counters of a host from /proc/net/snmp, such as IcmpInEchoReps."""
     lines = [line.split() for line in bed.inside(name, "cat /proc/net/snmp").splitlines()]
     return {names[0].rstrip(":") + key: int(value) for names, values in zip(lines[::2], lines[1::2])
             for key, value in zip(names[1:], values[1:])}
 
 
 def behind(bed, before, ping):
-    """What programs did not get that their hosts' kernels had."""
+    """Returns counts of packets that reached a host's kernel but not its program, and of echo requests sent."""
     a, b = ({key: value - before[name].get(key, 0) for key, value in protocols(bed, name).items()} for name in (bed.a, bed.b))
     received = int(re.search(r"(\d+) received", ping).group(1))
     return {"echo requests": a["IcmpOutEchos"], "echo replies that A's kernel received": a["IcmpInEchoReps"],
@@ -82,7 +85,7 @@ def size(pid):
 
 
 class Churn:
-    """What happens beside the traffic, one turn after another."""
+    """Changes entries, statistics requests and controller restarts that run beside the traffic, in turns."""
 
     def __init__(self, bed):
         self.bed, self.controller = bed, None
@@ -121,7 +124,7 @@ class Churn:
 
 
 def traffic(bed, rate, seconds):
-    """Pings and datagrams for so many seconds."""
+    """Starts pings and datagrams for a number of seconds. Returns the two sending processes."""
     bed.start(bed.b, "iperf3 -s -1")
     time.sleep(0.5)
     size_, bits = 200, rate * 200 * 8
@@ -130,7 +133,7 @@ def traffic(bed, rate, seconds):
 
 
 def differences(bed, before):
-    """Counts that ought to be equal and are not."""
+    """Compares the frame counts. Returns a list of the differences, and the counts for the record."""
     ports = {port["number"]: port["counters"] for port in ctl(bed, "dump-ports")}
     show = ctl(bed, "show")
     drops = dict(show["drops"])
@@ -146,7 +149,7 @@ def differences(bed, before):
     received = sum(port["rx_packets"] for port in (one, two))
     left = sum(port[key] for port in (one, two) for key in ("tx_packets", "tx_full", "tx_lost")) + sum(drops.values())
     controllers = {key: show[key] for key in ("packet_ins", "packet_ins_dropped", "packet_ins_limited")}
-    # A controller that is killed sends back none of the packets that it was given last.
+    # A killed controller does not send back the packet-ins that it received last.
     if not 0 <= received - left <= sum(controllers.values()):
         wrong.append(f"ports received {received}, ports sent, lost or dropped for a reason {left}, to controllers {controllers}")
     controllers["not sent back"] = received - left
@@ -154,7 +157,7 @@ def differences(bed, before):
 
 
 def growth(samples):
-    """What grew, of the second quarter's median to the last quarter's."""
+    """Compares the medians of the second and the last quarter. Returns the sizes that grew, and all medians."""
     quarter = len(samples) // 4
     early, late = samples[quarter:2 * quarter] or samples, samples[-quarter:] or samples
     found = {key: (statistics.median(sample[key] for sample in early), statistics.median(sample[key] for sample in late)) for key in samples[0]}
@@ -178,7 +181,7 @@ def main():
     with Bed() as bed:
         before = {name: counters(bed, name) for name in (bed.a, bed.b)}
         switch, churn, samples = start_switch(bed, options.kind), Churn(bed), []
-        # Frames sent while the switch was not there yet are nobody's.
+        # Counting starts now: frames that the hosts sent before the switch was ready do not count.
         before = {name: counters(bed, name) | {"rx": before[name]["rx"]} for name in before}
         first, end = ctl(bed, "dump-ports"), time.monotonic() + options.minutes * 60
         if any(port["counters"]["rx_packets"] for port in first):

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Runs all tests again and again beside busy processes: a suite that can be believed passes each time.
+"""Runs all tests repeatedly beside busy processes, to find tests that fail only sometimes.
 
     bench/suite.py [--runs 10] [--busy 2] [--record suite] [--after bench/records/DAY/suite.json]
 
-What is missing is built first. Each busy process turns in a loop, at the priority of the tests, for as long as a run takes. With --busy 0
-something else may keep the processors busy: the record says for each run which share of their time others than the tests had. The output of
-a run that fails goes to a file that is named. A series may be made in pieces: --after names the record of the pieces before, and is refused
-if what is tested has changed since. Ends with status 1 when a run failed, and writes a record to bench/records. Needs root, and the
-programs that CI installs, or tests are skipped; the record counts them.
+The script first builds the tests. Each busy process loops without waiting, at the priority of the tests, for the
+duration of a run. With --busy 0 other programs may keep the processors busy: for each run, the record has the share of
+processor time that programs other than the tests used. The output of a run that fails is written to a file, whose name
+is printed.
+
+A series may be made in pieces: --after names the record of the earlier pieces. It is refused if the tested code has
+changed since. The exit status is 1 if a run failed. A record is written to bench/records. Needs root and the programs
+that CI installs; without them tests are skipped, and the record counts the skipped tests.
 """
 import argparse
 import contextlib
@@ -31,7 +34,7 @@ COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.MULTILINE
 
 @contextlib.contextmanager
 def busy(count):
-    """Processes that never wait, until the block ends."""
+    """Runs `count` processes that loop without waiting, until the block ends."""
     running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -42,7 +45,8 @@ def busy(count):
 
 
 def processor_seconds():
-    """Time that the machine's processors worked, and that of processes that this one has started and seen end."""
+    """Returns two processor times in seconds: of the whole machine, without idle time, and of this process's children
+    that have ended."""
     user, nice, system, _, _, irq, softirq, *_ = map(int, pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:])
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     ticks = os.sysconf("SC_CLK_TCK")
@@ -51,7 +55,7 @@ def processor_seconds():
 
 @contextlib.contextmanager
 def tests():
-    """The tests, in a process group of their own, which ends with the block."""
+    """Runs the tests in their own process group, which is ended with the block."""
     running = subprocess.Popen([ROOT / "weir", "test"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors="replace", start_new_session=True)
     try:
@@ -62,7 +66,7 @@ def tests():
 
 
 def suite():
-    """Runs the tests once: what a record keeps of it, and what was printed."""
+    """Runs the tests once. Returns the run's entry for the record, and the printed text."""
     start, before = time.monotonic(), processor_seconds()
     with tests() as running:
         printed, _ = running.communicate()
@@ -77,7 +81,7 @@ def suite():
 
 
 def before(file):
-    """The runs of an earlier record, each with the commit that it tested."""
+    """Returns the runs of an earlier record, each with the commit that it tested. Exits if the tested code differs."""
     record = json.loads(file.read_text())
     tested = ["crates", "tests", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "weir", "mininet"]
     if subprocess.run(["git", "diff", "--quiet", record["commit"], "--", *tested], cwd=ROOT).returncode:
@@ -96,7 +100,7 @@ def main():
         parser.error("expected a run at least, and no fewer than 0 busy processes")
     if subprocess.run(["cargo", "test", "--quiet", "--locked", "--workspace", "--no-run"], cwd=ROOT).returncode:
         sys.exit("suite: the tests cannot be built; see above")
-    # Ended from outside, it ends what it started, too.
+    # SIGTERM raises SystemExit, so that the started processes are ended as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("suite: ended by a signal"))
     runs = before(options.after) if options.after else []
     for number in range(len(runs) + 1, len(runs) + options.runs + 1):
@@ -109,7 +113,7 @@ def main():
             with tempfile.NamedTemporaryFile("w", prefix="weir-suite-", suffix=".log", delete=False) as log:
                 log.write(printed)
             print("\n".join(f"    {name}" for name in run["failures"]) + f"\n    printed: {log.name}", flush=True)
-        # After each run: what a long series has seen so far is kept if it is stopped.
+        # Saved after each run, so that a long series that is stopped keeps its results.
         veth.save_record(options.record, {"busy": options.busy, "runs": runs})
     wrong = sum(run["status"] != 0 for run in runs)
     print(f"{len(runs) - wrong} of {len(runs)} runs passed, {statistics.median(run['minutes'] for run in runs)} minutes each in the median")

@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
-"""Switches on a veth pair, side by side: A - S - B in three network namespaces.
+"""Compares switches on veth pairs: A - S - B in three network namespaces.
 
     bench/veth.py [--rounds 4] [--switches bridge,ovs-af_packet,ovs-af_xdp,weir-af_packet,weir-af_xdp,xdp-redirect]
                   [--measures rtt,tcp,pps,idle,tcp-plain]
 
-Measures each switch once per round, in turn, so that a noisy machine troubles all alike; prints medians with minimum and
-maximum, and the median of the rounds' ratios to Open vSwitch's user-space datapath (Debian's openvswitch-switch,
-datapath_type=netdev; over AF_XDP if it was built with it) and to the Linux bridge; xdp-redirect is no switch, but the kernel's
-bound. Writes a record to bench/records. Needs root, two cores, iperf3, ping, ethtool, taskset, ovs-*. Hosts and senders run on
-core 0, user-space switches on core 1. Takes a minute and a half a round.
+Measures each switch once per round, in turn, so that disturbances of the machine affect all switches alike. Prints the
+medians with minimum and maximum, and the medians of the rounds' ratios to the peers: Open vSwitch's user-space datapath
+(Debian's openvswitch-switch, datapath_type=netdev; also over AF_XDP if it was built with it) and the Linux bridge.
+xdp-redirect is not a switch but the upper bound of the kernel. Writes a record to bench/records. Needs root, two cores,
+iperf3, ping, ethtool, taskset, ovs-*. Hosts and senders run on core 0, user-space switches on core 1. A round takes a
+minute and a half.
 
-rtt        ping, 1000 requests 1 ms apart: median and 99th percentile in microseconds (lower is better), and processor time of the
-           switch meanwhile, in percent of a core; rtt-10 and rtt-100, only when asked for: so many requests per second
+rtt        ping, 1000 requests 1 ms apart: median and 99th percentile in microseconds (lower is better), and the
+           processor time of the switch meanwhile, in percent of a core. rtt-10 and rtt-100, only on request, send 10
+           and 100 requests per second.
 tcp        iperf3, one stream, 2 s, offloads as the kernel sets them: Gbit/s received
-pps        60-byte UDP frames (64 on a wire): thousands per second that come out, with the better of two senders, since each hinders
-           some: from inside the kernel (live_frames.py; offers far more than any forwards, and takes its core from the
-           other end's receiving) and by a packet socket; what the first offered is in the record
-idle       processor time of the switch's process with no traffic, 3 s: percent of one core (nothing to say for the bridge)
+pps        60-byte UDP frames (64 on a wire): thousands per second that arrive at B, with the better of two senders,
+           because each sender slows down some switches. One sends from inside the kernel (live_frames.py); it offers
+           far more than any switch forwards, on the core that the other end's receiving needs. The other is a packet
+           socket. The record has the offered rate of the first.
+idle       processor time of the switch's process without traffic, 3 s: percent of one core (no figure for the bridge)
 tcp-plain  as tcp, with checksum and segmentation offloads off at every end
 """
 import argparse
@@ -41,7 +44,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 WEIR = ROOT / "target/release/weir"
 SENDER = ROOT / "bench/live_frames.py"
 BLAST = ROOT / "target/release/examples/blast"
-# What is measured: unit, and whether more is better.
+# Metrics: unit, and True if more is better.
 METRICS = {"rtt": ("us", False), "rtt-p99": ("us", False), "rtt-cpu": ("%", False), "tcp": ("Gbit/s", True), "pps": ("kpps", True),
            "pps-kernel": ("kpps", True), "pps-socket": ("kpps", True),
            "pps-offered": ("kpps", True), "idle": ("%", False), "tcp-plain": ("Gbit/s", True)}
@@ -49,7 +52,7 @@ METRICS |= {name.replace("rtt", f"rtt-{rate}"): METRICS[name] for rate in (10, 1
 DEFAULT_MEASURES = "rtt,tcp,pps,idle,tcp-plain"
 PEERS = ("ovs-af_xdp", "ovs-af_packet", "bridge")
 A_MAC, B_MAC = "06:00:00:00:00:0a", "06:00:00:00:00:0b"
-# Behind B: what B receives and drops at once, so that its network stack is not measured.
+# A destination behind B: B receives these frames and drops them at once, so that its network stack is not measured.
 C_MAC = "06:00:00:00:00:0c"
 HOST_CORE, SWITCH_CORE = "taskset -c 0", "taskset -c 1"
 
@@ -61,12 +64,12 @@ def run(command, check=True, **more):
     return done.stdout
 
 
-# What is measured is what was there at the start, whatever is committed while a long measurement runs.
+# Commit at the start, because a new commit during a long measurement is not what is measured.
 COMMIT = run("git rev-parse --short HEAD", check=False, cwd=ROOT).strip()
 
 
 class Bed:
-    """Namespaces A, S, B; S holds s0 (to A) and s1 (to B), one queue each."""
+    """Test bed of the namespaces A, S and B. S has the interfaces s0 (to A) and s1 (to B) with one queue each."""
 
     def __init__(self):
         self.a, self.s, self.b = (f"wb{os.getpid()}{end}" for end in "asb")
@@ -104,7 +107,7 @@ class Bed:
         return process
 
     def plain(self):
-        """Turns offloads off at every end."""
+        """Turns checksum, segmentation and receive offloads off at every interface."""
         for name, device in ((self.a, "e0"), (self.b, "e0"), (self.s, "s0"), (self.s, "s1")):
             self.inside(name, f"ethtool -K {device} tx off rx off tso off gso off gro off")
 
@@ -129,7 +132,7 @@ def bridge(bed):
 
 
 def ovs(kind):
-    """A private Open vSwitch: its own database, sockets and daemons."""
+    """Returns the function that starts a private Open vSwitch with its own database, sockets and daemons."""
     def start(bed):
         folder = bed.folder
         env = dict(os.environ, OVS_RUNDIR=str(folder), OVS_LOGDIR=str(folder), OVS_DBDIR=str(folder))
@@ -154,7 +157,7 @@ def ovs(kind):
 
 
 class NotBuilt(Exception):
-    """A peer that this machine's packages do not have."""
+    """Raised for a peer that the machine's packages do not support."""
 
 
 def weir(kind, more=""):
@@ -171,7 +174,7 @@ def weir(kind, more=""):
 
 
 def xdp_redirect(bed):
-    """No switch: what the kernel can do at most. Its frames go to ends that have NAPI."""
+    """Redirects frames by XDP without a switch: the upper bound of the kernel. The receiving ends need NAPI."""
     bed.inside(bed.a, "ethtool -K e0 gro on")
     bed.inside(bed.b, "ethtool -K e0 gro on")
     process = bed.start(bed.s, f"{sys.executable} {SENDER} redirect s0 s1", stdout=subprocess.PIPE)
@@ -182,9 +185,9 @@ def xdp_redirect(bed):
 
 SWITCHES = {"bridge": bridge, "ovs-af_packet": ovs("system"), "ovs-af_xdp": ovs("afxdp"), "weir-af_packet": weir("af_packet"),
             "weir-af_xdp": weir("af_xdp"), "xdp-redirect": xdp_redirect}
-# Partial checksums do not outlive XDP, so there is no TCP.
+# Measures that a switch is limited to: XDP loses partial checksums, so TCP does not work.
 ONLY = {"xdp-redirect": ("rtt", "pps")}
-# Measured only when asked for: with what earlier versions did, and polling without end.
+# Measured only on request: the polling time of earlier versions (30 us), and polling without end.
 ON_DEMAND = {f"weir-{kind}-{name}": weir(kind, f"--spin {spin}")
              for kind in ("af_packet", "af_xdp") for name, spin in (("30us", "30us"), ("busy", "1h"))}
 
@@ -198,7 +201,7 @@ def wait_for(ready, what, seconds=10):
 
 
 def processor_seconds(daemon):
-    """Processor time of all threads of a process so far."""
+    """Returns the processor time of all threads of a process so far, in seconds."""
     total = 0
     for thread in pathlib.Path(f"/proc/{daemon.pid}/task").iterdir() if daemon else ():
         with contextlib.suppress(OSError):
@@ -207,7 +210,7 @@ def processor_seconds(daemon):
 
 
 class Usage:
-    """Percent of a core that a switch's process takes while this lasts."""
+    """Context that measures the processor time of a switch's process, in percent of a core."""
 
     def __init__(self, daemon):
         self.daemon = daemon
@@ -234,7 +237,7 @@ def tcp(bed, _daemon, what="tcp"):
     text = bed.inside(bed.a, f"{HOST_CORE} timeout 20 iperf3 -J --connect-timeout 2000 -c 10.99.0.2 -p 5999 -t 2", check=False)
     stop(server)
     received = json.loads(text or "{}").get("end", {}).get("sum_received")
-    # Open vSwitch's ports lose partial checksums: TCP between hosts with offloads does not connect.
+    # TCP between hosts with offloads does not connect through Open vSwitch, whose ports lose partial checksums.
     return {what: received["bits_per_second"] / 1e9 if received else None}
 
 
@@ -246,10 +249,10 @@ def tcp_plain(bed, daemon):
 def pps(bed, _daemon):
     def received():
         return int(bed.inside(bed.b, "cat /sys/class/net/e0/statistics/rx_packets")), time.monotonic()
-    # The sender needs NAPI at its link's other end, which veths have with XDP or with this.
+    # The sender needs NAPI at the other end of its link; a veth has NAPI with an XDP program or with GRO.
     bed.inside(bed.s, "ethtool -K s0 gro on")
     sender = bed.start(bed.a, f"{HOST_CORE} {sys.executable} {SENDER} e0 {A_MAC} {C_MAC} 3", stdout=subprocess.PIPE, text=True)
-    # Its calibration, a tenth of the whole, is over.
+    # After a second the sender's calibration, a tenth of its run, is over.
     time.sleep(1)
     before, start = received()
     time.sleep(2)
@@ -269,13 +272,13 @@ def idle(_bed, daemon):
     return {"idle": usage.percent}
 
 
-# In this order: what changes the bed comes last.
+# In order of execution: measures that change the bed come last.
 MEASURES = {"rtt": rtt, "rtt-10": lambda bed, daemon: rtt(bed, daemon, "rtt-10"),
             "rtt-100": lambda bed, daemon: rtt(bed, daemon, "rtt-100"), "tcp": tcp, "idle": idle, "pps": pps, "tcp-plain": tcp_plain}
 
 
 def measure(switch, wanted):
-    """All that is wanted of one switch, in a bed of its own."""
+    """Runs the requested measures on one switch in a new bed. Returns the values by metric."""
     with Bed() as bed:
         daemon = (SWITCHES | ON_DEMAND)[switch](bed)
         wait_for(lambda: " 0% packet loss" in bed.inside(bed.a, "ping -c 1 -W 1 10.99.0.2", check=False), switch)
@@ -295,7 +298,7 @@ def spread(values):
 
 
 def ratio(ours, theirs, more_is_better):
-    """The median of the rounds' ratios, above 1 when ours is better; nothing where one of them fails."""
+    """Returns the median of the rounds' ratios, above 1 if ours is better, or None if a measurement failed."""
     if None in ours or None in theirs:
         return None
     pairs = [(own, peer) if more_is_better else (peer, own) for own, peer in zip(ours, theirs)]
@@ -351,7 +354,7 @@ def main():
 
 
 def ratios_of(metric, found):
-    """Of each switch to each peer."""
+    """Returns the ratio of each switch to each peer, for a metric that has ratios."""
     more = METRICS[metric][1]
     return {f"to {peer}": {switch: ratio(samples, found[peer], more) for switch, samples in found.items() if switch != peer}
             for peer in PEERS if peer in found and metric not in ("idle", "pps-kernel", "pps-socket", "pps-offered") and not metric.endswith("-cpu")}
@@ -374,7 +377,7 @@ def write_record(options, results, ratios, load):
 
 
 def save_record(name, results):
-    """Writes results to bench/records, with the command, the commit and the machine."""
+    """Writes a record with results, command, commit and machine to bench/records."""
     command = shlex.join([str(pathlib.Path(sys.argv[0]).resolve().relative_to(ROOT)), *sys.argv[1:]])
     record = {"command": command, "commit": COMMIT, "machine": machine(), **results}
     cpu = re.sub(r"[^a-z0-9]+", "-", record["machine"]["cpu"].lower()).strip("-")
