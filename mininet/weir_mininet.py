@@ -8,7 +8,7 @@ or, in Python:
     from weir_mininet import WeirSwitch
     net.addSwitch('s1', cls=WeirSwitch, profile='at-x510')
 
-Each switch is a process `weir switch` with the node's interfaces as ports. See README.md beside this file.
+Each switch is a process `weir switch` whose ports are the interfaces of the node. README.md in this folder has more.
 """
 
 import ctypes
@@ -28,17 +28,18 @@ from mininet.link import TCIntf
 from mininet.log import debug, warn
 from mininet.node import RemoteController, Switch
 
-# Where `weir` is looked for when neither the parameter nor the variable WEIR says: in PATH, then in this project's build folders.
-# (`mn --custom` runs this file without telling it its name.)
+# Search places for `weir` if neither the parameter `weir` nor the variable WEIR names it: PATH, then this project's
+# build folders. The file's own path comes from a code object, because `mn --custom` runs this file without setting
+# __file__.
 _FILE = os.path.abspath((lambda: None).__code__.co_filename)
 _PROJECT = os.path.dirname(os.path.dirname(_FILE))
 _BUILDS = [os.path.join(_PROJECT, 'target', build, 'weir') for build in ('release', 'debug')]
-# Seconds that a switch may take to start, and to end.
+# Maximum time for a switch to start, and to end, in seconds.
 _START_S = 15
 _STOP_S = 5
-# Seconds that a controller may take to accept a connection before it counts as absent.
+# Maximum time for a controller to accept a connection, in seconds; after that it counts as absent.
 _ACCEPT_S = 5
-# What `weir ctl` answers itself; everything else that `dpctl` is asked goes to ovs-ofctl.
+# Commands of `dpctl` that `weir ctl` carries out; all others go to ovs-ofctl.
 _CTL = {
     'show', 'dump-flows', 'add-flow', 'mod-flows', 'del-flows', 'add-group', 'mod-group', 'del-groups', 'dump-groups',
     'dump-group-stats', 'add-meter', 'mod-meter', 'del-meters', 'dump-meters', 'meter-stats', 'dump-ports', 'counters',
@@ -48,16 +49,19 @@ _PR_SET_PDEATHSIG = 1
 
 
 class WeirSwitch(Switch):
-    """An OpenFlow switch that is a process of weir."""
+    """A Mininet switch node that runs a `weir switch` process."""
 
     def __init__(self, name, profile=None, failMode='secure', kind='af_packet', weir=None, batch=None, **params):
-        """name: the node's name
-           profile: which device it behaves like in time: a name that `weir profile list` shows, or a profile file
-           failMode: without a controller: 'secure' keeps to the tables, 'standalone' forwards as a learning bridge
-           kind: how interfaces are opened: 'af_packet' or 'af_xdp'
-           weir: path of the command
+        """Creates the switch; start() runs it.
+
+           name: name of the node
+           profile: device whose timing the switch reproduces: a name from `weir profile list`, or a profile file
+           failMode: behaviour without a controller: 'secure' uses only the flow tables, 'standalone' forwards as a
+                     learning bridge
+           kind: kind of the ports: 'af_packet' or 'af_xdp'
+           weir: path of the weir command
            opts: further arguments of `weir switch`, as on its command line"""
-        # Mininet knows better than a caller whether it starts switches together; each is its own process here.
+        # `batch` asks Mininet to start several switches with one command; each switch is its own process here.
         del batch
         Switch.__init__(self, name, **params)
         if failMode not in ('secure', 'standalone'):
@@ -74,7 +78,7 @@ class WeirSwitch(Switch):
 
     @classmethod
     def find(cls):
-        """The weir command."""
+        """Returns the path of the weir command. Raises an exception if there is none."""
         given = os.environ.get('WEIR')
         places = [given] if given else [shutil.which('weir')] + _BUILDS
         for place in places:
@@ -85,15 +89,15 @@ class WeirSwitch(Switch):
 
     @classmethod
     def setup(cls):
-        """Called by Mininet once before the first switch starts."""
+        """Checks that the weir command exists. Mininet calls this once, before the first switch starts."""
         cls.find()
 
     def command(self, controllers):
-        """The command that starts the switch under these controllers."""
+        """Returns the command line, as a list, that starts the switch with these controllers."""
         command = [self.weir, 'switch', '--name', self.name, '--dpid', self.dpid, '--fail-mode', self.failMode,
                    '--control-socket', self.socket(), '--listen', 'punix:' + self.openflow()]
         for intf in self.intfList():
-            # The loopback interface, at port 0, is Mininet's own.
+            # Port 0 is the loopback interface, which Mininet adds; it is no port of the switch.
             if self.ports[intf] and not intf.IP():
                 command += ['--port', self.port(intf)]
         for controller in controllers:
@@ -105,25 +109,26 @@ class WeirSwitch(Switch):
         return command + shlex.split(self.opts)
 
     def port(self, intf):
-        """An interface as a port of the switch: with the number that it has in Mininet."""
-        # What TCLink sets is the kernel's to keep: frames have to go through its queueing, which they otherwise pass by.
+        """Returns the argument that makes an interface a port, with the port number that it has in Mininet."""
+        # The kernel's queueing discipline enforces the settings of a TCLink. Frames bypass it unless the port has
+        # qdisc=on.
         shaped = isinstance(intf, TCIntf) and self.kind == 'af_packet'
         return '%d=%s:%s%s' % (self.ports[intf], self.kind, intf.name, ',qdisc=on' if shaped else '')
 
     def socket(self):
-        """The switch's control socket."""
+        """Returns the path of the switch's control socket."""
         return os.path.join(self.folder, 'ctl')
 
     def openflow(self):
-        """Where the switch listens for tools."""
+        """Returns the path of the socket at which the switch accepts OpenFlow connections of tools."""
         return os.path.join(self.folder, 'openflow')
 
     def log(self):
-        """What the switch says."""
+        """Returns the path of the file with the switch's standard error."""
         return os.path.join(self.folder, 'log')
 
     def start(self, controllers):
-        """Starts the switch; when this returns it forwards."""
+        """Starts the switch, and returns when it forwards. Raises an exception with the log if it does not start."""
         self.folder = tempfile.mkdtemp(prefix='weir-%s-' % self.name)
         self.hasControllers = bool(controllers)
         command = self.command(controllers)
@@ -131,7 +136,7 @@ class WeirSwitch(Switch):
             command = ['mnexec', '-a', str(self.pid)] + command
         debug(' '.join(command), '\n')
         with open(self.log(), 'wb') as log:
-            # Its own session: Ctrl-C at Mininet's prompt is not meant for switches.
+            # A session of its own, so that Ctrl-C at Mininet's prompt does not end the switch.
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
                                             start_new_session=True, preexec_fn=_end_with_parent())
         problem = self.awaitReady()
@@ -142,7 +147,7 @@ class WeirSwitch(Switch):
             raise Exception('%s: weir switch %s: %s' % (self.name, problem, said or 'it said nothing'))
 
     def awaitReady(self):
-        """Waits for the line that says that the switch is ready; what is wrong if it does not come."""
+        """Waits for the line that says that the switch is ready. Returns None, or the problem if no line arrives."""
         deadline = time.monotonic() + _START_S
         line = b''
         while not line.endswith(b'\n'):
@@ -157,12 +162,12 @@ class WeirSwitch(Switch):
         return None
 
     def stop(self, deleteIntfs=True):
-        """Stops the switch and removes what it left."""
+        """Stops the switch and removes its files and, if `deleteIntfs`, its interfaces."""
         self.end()
         super().stop(deleteIntfs)
 
     def end(self):
-        """Ends the process, by its id."""
+        """Ends the process of the switch, with SIGKILL if SIGTERM does not suffice, and removes its files."""
         if self.process is not None:
             self.process.terminate()
             try:
@@ -178,11 +183,11 @@ class WeirSwitch(Switch):
             self.folder = None
 
     def ctl(self, *args):
-        """Runs `weir ctl` on the switch; what it prints."""
+        """Runs `weir ctl` on the switch and returns its output."""
         return _output([self.weir, 'ctl', '--socket', self.socket()] + [str(arg) for arg in args])
 
     def dpctl(self, *args):
-        """Mininet's command `dpctl`: `weir ctl` for what it knows, ovs-ofctl for everything else."""
+        """Runs Mininet's command `dpctl` and returns the output: `weir ctl` for commands in _CTL, else ovs-ofctl."""
         if self.process is None:
             return '%s does not run\n' % self.name
         if args and args[0] in _CTL:
@@ -193,7 +198,7 @@ class WeirSwitch(Switch):
         return _output(['ovs-ofctl', '-O', 'OpenFlow10,OpenFlow13'] + words[:1] + ['unix:' + self.openflow()] + words[1:])
 
     def connected(self):
-        """Whether a controller has the switch; one that needs none is ready as it is."""
+        """Returns True if a controller is connected, or if the running switch has no controllers configured."""
         if self.process is None:
             return False
         if not self.hasControllers:
@@ -202,27 +207,30 @@ class WeirSwitch(Switch):
             channels = json.loads(self.ctl('--json', 'show')).get('channels', [])
         except ValueError:
             return False
-        # The state of one that is up is an object with the version.
+        # The state of a connected channel is an object with the key `up` and the version.
         return any('up' in channel['state'] for channel in channels)
 
     def attach(self, intf):
-        """Adds an interface that came later."""
+        """Adds an interface to the running switch. Returns the output of `weir ctl`."""
         intf = self.intf(intf)
         return self.ctl('add-port', self.port(intf))
 
     def detach(self, intf):
-        """Removes an interface."""
+        """Removes an interface from the running switch. Returns the output of `weir ctl`."""
         return self.ctl('del-port', str(self.ports[self.intf(intf)]))
 
 
 class WeirRemote(RemoteController):
-    """Mininet's controller that runs elsewhere, found by a connection instead of by telnet. A controller says hello at once; when those bytes arrive
-    before telnet ends, Mininet reads a byte 1 among them as the announcement of a process id, and waits for the rest without end."""
+    """A remote controller whose presence is checked with a TCP connection instead of telnet.
+
+    Mininet checks with telnet. A controller sends its hello at once. If these bytes arrive before telnet ends, Mininet
+    takes a byte 1 among them for the announcement of a process id, and waits forever for the rest.
+    """
 
     def isListening(self, ip, port):
-        """Whether a controller accepts connections at an address and a port; warns if none does."""
+        """Returns True if a controller accepts connections at an address and port; prints a warning if none does."""
         if self.inNamespace:
-            # This process has another network than the node.
+            # The node has its own network namespace, in which this process cannot connect.
             return super().isListening(ip, port)
         try:
             socket.create_connection((ip, port), _ACCEPT_S).close()
@@ -233,8 +241,10 @@ class WeirRemote(RemoteController):
 
 
 def _end_with_parent():
-    """What makes a process end when this one does, however that comes about. By threads other than the main one it is not asked for: the kernel takes
-    the end of a thread for that of the process."""
+    """Returns a preexec_fn with which the kernel ends the child process when this process ends for any reason.
+
+    Returns None outside the main thread, because the kernel would end the child when the calling thread ends.
+    """
     if threading.current_thread() is not threading.main_thread():
         return None
     libc = ctypes.CDLL(None, use_errno=True)
@@ -246,6 +256,6 @@ def _output(command):
     return done.stdout.decode(errors='replace')
 
 
-# What `mn --custom` looks for: `--switch weir`, and a `--controller remote` in place of Mininet's.
+# Names that `mn --custom` reads: they define `--switch weir`, and replace Mininet's `--controller remote`.
 switches = {'weir': WeirSwitch}
 controllers = {'remote': WeirRemote}

@@ -2,10 +2,12 @@
 """Writes packaging/THIRD-PARTY.txt: the crates that are linked into the weir command, with the texts of their licences.
 
     packaging/third_party.py            writes the file anew
-    packaging/third_party.py --check    exit status 1 and a list if the file does not name what is linked now
+    packaging/third_party.py --check    exit status 1 and a list of differences if the file does not name exactly the
+                                        crates that are linked now
 
-Needs cargo and the crates' sources, which any build has fetched. The texts come from the crates themselves; one that ships none is
-listed with its licence's name. Procedural macros and build scripts run when weir is built and are not linked.
+Needs cargo and the sources of the crates, which any build has downloaded. The licence texts come from the crates. A
+crate without a text is listed with the name of its licence. Procedural macros and build scripts are left out: they run
+while weir is built, and are not linked.
 """
 import json
 import pathlib
@@ -27,7 +29,7 @@ def cargo(*arguments):
 
 
 def linked():
-    """Name and version of each crate from elsewhere that is linked into the command."""
+    """Returns the name and version of each third-party crate that is linked into the command."""
     tree = cargo("tree", "--locked", "--package", "weir-cli", "--edges", "normal,no-proc-macro", "--target", TARGET,
                  "--prefix", "none", "--format", "{p}")
     names = {tuple(line.split()[:2]) for line in tree.splitlines() if line and "(/" not in line}
