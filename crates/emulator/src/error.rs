@@ -7,26 +7,26 @@ use weir_switch::SwitchError;
 /// Reason why a lab could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The scenario needs something that a lab does not support.
+    /// The scenario uses a feature that labs do not support. Holds the message for the user.
     #[error("{0}")]
     Scenario(String),
-    /// The machine lacks a requirement.
+    /// The machine lacks something that the lab requires. Holds the message for the user.
     #[error("{0}")]
     Missing(String),
-    /// The system refused an operation.
+    /// The operating system refused an operation.
     #[error("cannot {tried}: {source}")]
     System {
-        /// Operation, as a verb phrase.
+        /// Operation, as a verb phrase that follows "cannot".
         tried: String,
-        /// Error of the system.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// A program failed.
+    /// A command that the lab ran (`ip`) failed.
     #[error("`{command}` failed: {said}")]
     Command {
-        /// Command line of the program.
+        /// Command line.
         command: String,
-        /// Error output of the program.
+        /// Error output of the command.
         said: String,
     },
     /// A port could not be opened.
@@ -35,7 +35,7 @@ pub enum LabError {
     /// A switch could not be started or queried.
     #[error(transparent)]
     Switch(#[from] SwitchError),
-    /// Ports did not have link, or switches did not come under control, in time.
+    /// After this time some links were still down, or some switches were not connected to the controller.
     #[error(
         "after {0:?} not every switch is under control with all its links up; is the controller of [controller] connect running?"
     )]
@@ -43,7 +43,7 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// Returns a function for `map_err` that adds the operation to a system error.
+    /// Returns a function for `map_err` that converts an I/O error into [`LabError::System`] of the operation `tried`.
     pub fn system(tried: impl Into<String>) -> impl FnOnce(io::Error) -> LabError {
         let tried = tried.into();
         move |source| LabError::System { tried, source }
