@@ -4,20 +4,20 @@ use serde::{Deserialize, Serialize};
 /// Confidence level of an interval: probability that it contains the estimated value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Confidence {
-    /// Level of 90 %.
+    /// Confidence level of 90 %.
     #[serde(rename = "90%")]
     P90,
-    /// Level of 95 %.
+    /// Confidence level of 95 %.
     #[default]
     #[serde(rename = "95%")]
     P95,
-    /// Level of 99 %.
+    /// Confidence level of 99 %.
     #[serde(rename = "99%")]
     P99,
 }
 
 impl Confidence {
-    /// Returns the quantile of Student's distribution for a two-sided interval.
+    /// Returns the probability `p` whose quantile of Student's distribution bounds a two-sided interval of this level.
     fn quantile(self) -> f64 {
         match self {
             Confidence::P90 => 0.95,
@@ -30,7 +30,7 @@ impl Confidence {
 /// Mean with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Mean over the replications.
+    /// Mean over the replications that had a value.
     pub mean: f64,
     /// Half the width of the interval; `None` with fewer than two replications.
     pub half_width: Option<f64>,
@@ -47,7 +47,8 @@ impl Estimate {
     }
 }
 
-/// Returns the mean of independent replications' values with Student's interval; `None` without values.
+/// Returns the mean of `values`, one value for each independent replication, and its confidence interval by Student's
+/// distribution; `None` without values.
 pub fn estimate(values: &[f64], confidence: Confidence) -> Option<Estimate> {
     if values.is_empty() {
         return None;
@@ -82,7 +83,7 @@ fn student_below(t: f64, degrees: usize) -> f64 {
     let angle = (t / (n as f64).sqrt()).atan();
     let (sine, cosine) = (angle.sin(), angle.cos());
     let squared = cosine * cosine;
-    // Sum of powers of the cosine, in steps of two, with products of ratios as coefficients.
+    // Sums powers of the cosine in steps of two. Their coefficients are products of ratios.
     let sum = |first: f64, from: usize| {
         let (mut term, mut sum) = (first, first);
         let mut k = from;
