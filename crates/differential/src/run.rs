@@ -1,6 +1,8 @@
-//! Runs many cases on both switches, explains differences, and shrinks those that no kind explains.
+//! Runs many cases on weir and on Open vSwitch, and compares their answers. Each difference is either of a known kind
+//! ([`crate::kinds`]), or unknown. A case with an unknown difference is reduced to a small case that still shows it
+//! (shrinking).
 //!
-//! A step with an explained difference may leave the switches in different states. So the step is removed and the
+//! A step with a difference of a known kind may leave the switches in different states. So the step is removed and the
 //! rest of the case runs again, until there is no difference, or an unknown one.
 use crate::compare::{Difference, Part, first_difference};
 use crate::kinds::kinds_of;
@@ -9,13 +11,13 @@ use crate::{Case, Outcome, draw, looks, shrink, weir};
 use std::collections::{BTreeMap, VecDeque};
 use weir_openflow::Version;
 
-/// Maximum number of cases that wait for a lane.
+/// Number of cases waiting in a queue at which no more cases are drawn.
 const WAITING: usize = 512;
 
-/// Number of times that a case runs again whose difference may be caused by timing only.
+/// Maximum number of times that a case is run again if its difference may be caused by timing only.
 const RETRIES: usize = 3;
 
-/// A difference that no kind explains, shrunk.
+/// A difference between weir and Open vSwitch of no known kind, with the smallest case found that shows it.
 #[derive(Debug, Clone)]
 pub struct Unknown {
     /// The smallest case found that shows the difference.
@@ -27,37 +29,39 @@ pub struct Unknown {
 /// Results of many cases.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// Number of cases drawn and compared to their ends.
+    /// Number of cases whose comparison is finished.
     pub cases: u64,
-    /// Number of cases without a difference.
+    /// Number of cases without a difference in their first run.
     pub same: u64,
-    /// Number of runs on both switches, including those after a step was removed.
+    /// Number of runs of a case on both switches, including those after a step was removed.
     pub runs: u64,
     /// Number of repeated runs on a new instance, for differences that may be caused by timing only.
     pub again: u64,
     /// Number of steps compared in the cases as drawn: messages, frames and pauses.
     pub steps: u64,
-    /// Differences by kind.
+    /// Number of differences of each known kind, by the kind's name.
     pub kinds: BTreeMap<&'static str, u64>,
-    /// Differences of no known kind.
+    /// Differences of no known kind, each with its shrunk case. Empty in a survey.
     pub unknown: Vec<Unknown>,
-    /// In a survey: differences of no known kind by their looks, with their number and the first one, shrunk.
+    /// Differences of no known kind in a survey, grouped by a short description ([`crate::looks`]): number of
+    /// differences, and the first one with its shrunk case.
     pub alike: BTreeMap<String, (u64, Unknown)>,
 }
 
-/// A comparison of two switches.
+/// A comparison of weir with an instance of Open vSwitch.
 pub struct Comparison {
     instance: Instance,
     versions: Vec<Version>,
     /// Number of unknown differences after which the comparison stops.
     most_unknown: usize,
-    /// True for a survey, which only counts unknown differences by their looks.
+    /// True for a survey, which groups unknown differences by their descriptions and continues.
     is_survey: bool,
     report: Report,
 }
 
 impl Comparison {
-    /// Starts a comparison with a new instance of Open vSwitch. It stops after `most_unknown` unknown differences.
+    /// Starts a comparison with a new instance of Open vSwitch. [`Comparison::run`] stops after `most_unknown` unknown
+    /// differences, unless `is_survey` is true.
     ///
     /// # Errors
     /// The instance does not start.
@@ -72,11 +76,11 @@ impl Comparison {
         &self.instance
     }
 
-    /// Compares the cases of the seeds, those with pauses separately from the others. Returns the results of all
-    /// cases so far.
+    /// Draws a case from each seed and compares the switches' answers. Cases with pauses run separately from the others.
+    /// Returns the results of all cases so far.
     ///
     /// # Errors
-    /// The instance does not answer.
+    /// A new instance of Open vSwitch does not start.
     pub fn run(&mut self, seeds: std::ops::Range<u64>) -> anyhow::Result<&Report> {
         let mut seeds = seeds.into_iter();
         let mut queues = [Queue::default(), Queue::default()];
@@ -99,7 +103,8 @@ impl Comparison {
         Ok(&self.report)
     }
 
-    /// Runs a case on each lane. Returns the cases to be run again.
+    /// Runs one case for each OpenFlow version, concurrently. Returns the cases to be run again without the step that
+    /// differed.
     fn round(&mut self, queue: &mut Queue) -> anyhow::Result<Vec<Case>> {
         let taken: Vec<_> = self.versions.iter().map(|version| queue.take(*version)).collect();
         let cases: Vec<_> = taken.iter().map(|taken| taken.as_ref().map(|(case, _)| case.clone())).collect();
@@ -117,7 +122,8 @@ impl Comparison {
         Ok(again)
     }
 
-    /// Counts a difference by its kinds, or records it as unknown. Returns the rest of the case to compare.
+    /// Counts a difference by its kinds, or records it as unknown. Returns the case without the differing step, or
+    /// `None` if the case is finished.
     fn judge(&mut self, case: Case, difference: Difference) -> anyhow::Result<Option<Case>> {
         let Some(difference) = self.confirmed(&case, difference)? else {
             self.report.cases += 1;
@@ -140,10 +146,11 @@ impl Comparison {
         Ok(None)
     }
 
-    /// Returns the difference if it persists, or is of a known kind.
+    /// Runs a case again, alone on a new instance of Open vSwitch, if its difference may be caused by timing only and is
+    /// of no known kind. Returns the difference of the last run; `None` if there was none.
     ///
-    /// A notice of Open vSwitch may arrive so late that the next case seems to have caused it, and sometimes it
-    /// checks timeouts later than it should: such a case runs again, alone on a new instance.
+    /// Open vSwitch may send a notice so late that the next case seems to have caused it, and may check timeouts later
+    /// than it should.
     fn confirmed(&mut self, case: &Case, difference: Difference) -> anyhow::Result<Option<Difference>> {
         let is_late = difference.part == Part::Told || case.has_pauses();
         let mut found = Some(difference);
@@ -160,8 +167,8 @@ impl Comparison {
         Ok(found)
     }
 
-    /// Runs cases on both switches. Returns the first difference of each. If Open vSwitch exits, a new instance runs
-    /// each alone.
+    /// Runs cases on both switches. Returns the first difference of each case. If Open vSwitch exits, a new instance
+    /// runs the cases one by one.
     fn differences(&mut self, cases: &[Option<Case>]) -> anyhow::Result<Vec<Option<Difference>>> {
         let ours: Vec<_> = cases.iter().map(|case| case.as_ref().map(weir::run)).collect();
         let both = cases.iter().zip(&ours);
@@ -179,7 +186,8 @@ impl Comparison {
         lanes.map(|lane| ours[lane].as_ref().map_or(Ok(None), |ours| self.alone(&all, lane, ours))).collect()
     }
 
-    /// Runs the case of one lane alone.
+    /// Runs the case at index `lane` of `all` alone, and returns its first difference from weir's outcome `ours`. If Open
+    /// vSwitch exits, that is the difference.
     fn alone(
         &mut self,
         all: &[Option<(Case, usize)>],
@@ -197,10 +205,10 @@ impl Comparison {
         }
     }
 
-    /// Returns the first difference in one case.
+    /// Runs one case on both switches, and returns the first difference.
     ///
     /// # Errors
-    /// The instance does not answer.
+    /// A new instance of Open vSwitch does not start.
     pub fn difference(&mut self, case: &Case) -> anyhow::Result<Option<Difference>> {
         let lane = self.versions.iter().position(|version| *version == case.version);
         let mut cases: Vec<_> = self.versions.iter().map(|_| None).collect();
@@ -210,8 +218,8 @@ impl Comparison {
         Ok(self.differences(&cases)?.into_iter().flatten().next())
     }
 
-    /// Returns the case without the differing step, or `None` if only notices differ: they are compared last, so the
-    /// case is finished.
+    /// Returns the case without the differing step. Returns `None` if the case is finished: Open vSwitch exited, or only
+    /// notices differ, which are compared last.
     fn rest(&mut self, case: Case, difference: &Difference) -> Option<Case> {
         if matches!(difference.part, Part::Told | Part::Ended) {
             self.report.cases += 1;
@@ -231,7 +239,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// Shrinks a case while an unknown difference with equal looks remains.
+    /// Makes a case smaller for as long as it shows an unknown difference with an unchanged description.
     fn shrunk(&mut self, mut unknown: Unknown) -> anyhow::Result<Unknown> {
         let wanted = looks::of(&unknown.case, &unknown.difference);
         'smaller: loop {
@@ -248,7 +256,7 @@ impl Comparison {
     }
 }
 
-/// Waiting cases by version, each with a flag that is true if the case is unchanged since it was drawn.
+/// Waiting cases by OpenFlow version, each with a flag that is true if the case is unchanged since it was drawn.
 #[derive(Default)]
 struct Queue(BTreeMap<Version, VecDeque<(Case, bool)>>);
 
