@@ -1,5 +1,5 @@
-//! Restricts the matches and instructions of a table's entries, if a controller asked for fewer than weir supports
-//! (OpenFlow 1.3.5, 7.3.5.5).
+//! Restricts the matches, instructions and actions of a table's entries to those that a controller listed in a table
+//! features request, if it listed fewer than weir supports (OpenFlow 1.3.5, 7.3.5.5).
 use crate::program::Program;
 use std::collections::{HashMap, HashSet};
 use weir_openflow::model::error::{BadAction, BadInstruction, BadMatch, TableFeaturesFailed};
@@ -10,19 +10,20 @@ use weir_packet::Field;
 /// Restrictions of a table: see the [module](self).
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
-    /// Properties as requested, for the reply.
+    /// Properties as requested, for table features replies.
     properties: Vec<TableProperty>,
+    /// Permissions of all entries but the table-miss entry.
     entries: Doing,
     /// Permissions of the table-miss entry.
     miss: Doing,
-    /// Fields that may be matched on; true if a mask is allowed.
+    /// Fields that a match may contain; true if the field may have a mask.
     matched: HashMap<Field, bool>,
     /// Fields that may be omitted from a match.
     wildcards: HashSet<Field>,
 }
 
 impl PartialEq for Limits {
-    /// Compares the permissions, regardless of how the properties were written.
+    /// Compares the permissions. The order of the requested properties does not count.
     fn eq(&self, other: &Limits) -> bool {
         let what = |limits: &Limits| (limits.entries.clone(), limits.miss.clone());
         what(self) == what(other) && self.matched == other.matched && self.wildcards == other.wildcards
@@ -31,7 +32,7 @@ impl PartialEq for Limits {
 
 impl Eq for Limits {}
 
-/// Permissions of entries: instructions, next tables, actions and fields to set.
+/// Allowed instructions, tables to continue in, actions and fields to set, by type.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Doing {
     instructions: HashSet<TypeId>,
@@ -45,11 +46,11 @@ struct Doing {
 /// `OFPAT_METER`, the action that corresponds to the meter instruction in OpenFlow 1.5.
 const METER_ACTION: TypeId = TypeId::Standard(29);
 
-/// Nicira's experimenter id, which Open vSwitch's actions have.
+/// Nicira's experimenter id, which the extension actions of Open vSwitch carry.
 const NICIRA: u32 = 0x2320;
 
 impl Limits {
-    /// Creates the restrictions that a controller requests; `all` are the properties that weir supports.
+    /// Creates the restrictions that a controller requests with `properties`; `all` are the properties that weir supports.
     ///
     /// # Errors
     /// [`TableFeaturesFailed::BadType`] if a property is unknown or occurs twice,
@@ -83,10 +84,10 @@ impl Limits {
         &self.properties
     }
 
-    /// Checks that an entry with this match may do what its program does. `is_miss` is true for the table-miss entry.
+    /// Checks that the table may have an entry with this match and program. `is_miss` is true for the table-miss entry.
     ///
     /// # Errors
-    /// The error for the reply to the controller.
+    /// The match or an instruction is not allowed. The error is the one to send to the controller.
     pub(crate) fn check(&self, matching: &Match, is_miss: bool, program: &Program) -> Result<(), ErrorType> {
         let doing = if is_miss { &self.miss } else { &self.entries };
         if !is_miss {
@@ -212,7 +213,7 @@ fn set_field(action: &Action) -> Option<Field> {
     }
 }
 
-/// Returns the fields that matches may name (true if a mask is allowed), and those that they may omit.
+/// Returns the fields that a match may contain (true if the field may have a mask), and the fields that it may omit.
 fn match_fields(properties: &[TableProperty]) -> (HashMap<Field, bool>, HashSet<Field>) {
     let (mut matched, mut wildcards) = (HashMap::new(), HashSet::new());
     for property in properties {
@@ -259,7 +260,8 @@ fn same_kind(a: &TableProperty, b: &TableProperty) -> bool {
     kind(a).0 == kind(b).0
 }
 
-/// Returns true if a property asks for no more than `there`, a property of the same type, offers.
+/// Returns true if the requested property `asked` lists nothing that `there`, the supported property of the same type,
+/// does not list.
 fn is_within(asked: &TableProperty, there: &TableProperty) -> bool {
     use TableProperty::{
         ApplyActions, ApplySetField, Instructions, Match, NextTables, Wildcards, WriteActions, WriteSetField,
@@ -279,7 +281,7 @@ fn is_within(asked: &TableProperty, there: &TableProperty) -> bool {
     }
 }
 
-/// Returns true if a field is offered, with a mask if `masked` is set.
+/// Returns true if the supported fields `all` contain the field `id`, and allow it a mask if `masked` is true.
 fn offers(all: &[OxmId], id: &OxmId, masked: bool) -> bool {
     let Some(field) = id.field() else { return false };
     all.iter().any(|known| known.field() == Some(field) && (known.has_mask || !masked))
