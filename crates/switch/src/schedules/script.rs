@@ -1,4 +1,4 @@
-//! Draws the messages that controllers send.
+//! Draws the messages that the simulated controllers send to the switch.
 use super::controller::{Change, Controller, KEYS, Kind, Sent, UNDER_WAY};
 use super::dice::Dice;
 use super::frames;
@@ -17,16 +17,17 @@ use weir_openflow::{Body, Message, Version};
 /// Group type `OFPGT_SELECT` (OpenFlow 1.3.5, 7.3.4.3).
 const SELECT: u8 = 1;
 
-/// Sources from which messages are drawn.
+/// Dice and ports from which messages are drawn.
 pub(super) struct Draws<'a> {
     pub(super) dice: &'a mut Dice,
     pub(super) ports: &'a [PortNo],
-    /// True if entries may send a packet to several ports.
+    /// True if flow entries may output a packet to several ports.
     pub(super) may_copy: bool,
 }
 
 impl Controller {
-    /// Sends messages chosen by the dice.
+    /// Sends up to 12 messages chosen by the dice. Sends none while the controller is not connected, or while too many
+    /// of its messages are unconfirmed ([`UNDER_WAY`]).
     pub(super) fn act(&mut self, mut draws: Draws<'_>, ledger: &mut Ledger) {
         if !self.is_up || self.is_over || self.session.is_closed() || self.sent.len() - self.settled >= UNDER_WAY {
             return;
@@ -65,7 +66,7 @@ impl Controller {
         self.session.version().is_some_and(|spoken| spoken >= version)
     }
 
-    /// Requests the controller's group, meter and flow monitor, as far as its version has them.
+    /// Adds the controller's group, meter and flow monitor, as far as its OpenFlow version has them.
     fn prepare(&mut self, ports: &[PortNo]) {
         if self.is_at_least(Version::V13) {
             let bucket = |(id, port): (u32, &PortNo)| Bucket {
@@ -101,7 +102,8 @@ impl Controller {
         }
     }
 
-    /// Draws a change of a key. Returns the change and its flow-mod.
+    /// Draws a change of the flow entry for one of the controller's keys. Returns the change and the flow-mod that makes
+    /// it. The index of the message in `sent` is not set yet.
     fn change(&mut self, draws: &mut Draws<'_>, ledger: &mut Ledger) -> (Change, FlowMod) {
         let Draws { dice, ports, may_copy } = draws;
         let key = self.first_key + u16::try_from(dice.below(usize::from(KEYS))).unwrap_or(0);
@@ -138,18 +140,18 @@ impl Controller {
                 _ => {}
             }
         }
-        // The virtual switch may be removed together with its entries.
+        // An entry may disappear unasked if it has a timeout, or if its virtual switch may be removed.
         let expires = flow.idle_timeout + flow.hard_timeout > 0 || key >= frames::FIRST_VIRTUAL_KEY;
         (Change { place: 0, key, state: ledger.ask(key, act, expires), cookie }, flow)
     }
 
-    /// Sends the message that makes a change, and records the change.
+    /// Sends the message that changes a flow entry, and records the change as unconfirmed.
     fn change_by(&mut self, body: Body, change: Change) {
         let place = self.send(body, Kind::Order);
         self.changes(Change { place, ..change });
     }
 
-    /// Sends some changes in a bundle, or one by one in versions without bundles.
+    /// Sends one to four changes of flow entries in a bundle, or one by one in versions without bundles.
     fn bundle(&mut self, draws: &mut Draws<'_>, ledger: &mut Ledger) {
         let flags =
             draws.dice.pick(&[BundleFlags::ORDERED, BundleFlags(BundleFlags::ORDERED.0 | BundleFlags::ATOMIC.0)]);
@@ -206,7 +208,7 @@ impl Controller {
         self.packet_outs_sent += 1;
     }
 
-    /// Sends a message. Returns its index in `sent`.
+    /// Sends a message and records it. Returns its index in `sent`.
     fn send(&mut self, body: Body, kind: Kind) -> usize {
         let xid = self.session.next_xid();
         self.send_as(xid, body, kind)
