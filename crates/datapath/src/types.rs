@@ -22,15 +22,17 @@ pub struct DatapathConfig {
     /// Maximum number of buckets of all groups together. Beyond it a group-mod is refused with
     /// `OFPGMFC_OUT_OF_BUCKETS`.
     pub max_buckets_in_all: u32,
-    /// Maximum number of packets buffered for packet-ins, each for up to ten seconds. The oldest is replaced.
+    /// Maximum number of packets buffered for packet-ins, each for up to ten seconds. A further packet replaces the
+    /// oldest.
     pub n_buffers: u32,
-    /// Maximum number of addresses that output NORMAL learns. One not heard lately is replaced.
+    /// Maximum number of Ethernet addresses that output NORMAL learns. A further address replaces one that was not heard
+    /// lately.
     pub max_learned: usize,
     /// Limit of packet-ins for each channel; `None` for no limit.
     pub packet_in_limit: Option<PacketInLimit>,
     /// Method of finding flow entries.
     pub lookup: Lookup,
-    /// Use of the verdict cache, which reuses a packet's lookups for later packets of the same flow.
+    /// Use of the verdict cache: see [`VerdictCache`].
     pub verdict_cache: VerdictCache,
 }
 
@@ -85,7 +87,7 @@ impl Default for DatapathConfig {
     }
 }
 
-/// Number of a control channel, assigned by the engine and not reused during the datapath's life.
+/// Number of a control channel. The engine assigns it and does not use it again while the datapath exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChannelId(pub u32);
 
@@ -95,22 +97,22 @@ impl ChannelId {
     /// (packet-in, flow-removed, port-status). It does not count as a controller, neither for the fail mode nor for
     /// table misses.
     pub const LOCAL: ChannelId = ChannelId(0);
-    /// First number of the channels that the switch listened for, which are often short-lived tools (`ovs-ofctl`).
-    /// They do not count as controllers for the fail mode; otherwise inspecting a standalone switch would stop its
-    /// forwarding.
+    /// First number of the channels that were opened by the peer, not by the switch. The peers are often short-lived
+    /// tools (`ovs-ofctl`). These channels do not count as controllers for the fail mode; otherwise inspecting a
+    /// standalone switch would stop its forwarding.
     pub const FIRST_PASSIVE: ChannelId = ChannelId(1 << 31);
 }
 
 /// Behaviour of the switch without a controller (OpenFlow 1.3.5, 6.3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailMode {
-    /// The tables stay in force. Packets for the controller are dropped.
+    /// Packets continue to be processed by the flow tables. Packets for the controller are dropped.
     Secure,
-    /// Packets are forwarded as by output NORMAL, whatever entries there are.
+    /// All packets are forwarded as by output NORMAL, and the flow tables are not used.
     Standalone,
 }
 
-/// Work that the datapath leaves to the engine. Reused from batch to batch; the engine empties it.
+/// Work that the datapath leaves to the engine. The engine carries it out, empties the value and uses it again.
 #[derive(Debug, Default)]
 pub struct Output {
     /// Frames to transmit by port, in the order of transmission. An engine that drains the frames and keeps the lists
@@ -118,14 +120,14 @@ pub struct Output {
     pub frames: Vec<(PortNo, Vec<Frame>)>,
     /// Messages to send, with their channels.
     pub messages: Vec<(ChannelId, Message)>,
-    /// Number of packet-ins per channel that its rate limit suppressed.
+    /// Numbers of packet-ins that rate limits suppressed, with their channels.
     pub limited: Vec<(ChannelId, u64)>,
-    /// Ports whose administrative state a port-mod changed: (port, true if up).
+    /// Ports whose administrative state a port-mod changed, with the new state: true if up.
     pub port_admin: Vec<(PortNo, bool)>,
 }
 
 impl Output {
-    /// Adds a frame to a port's list, which is probably at index `hint`. Returns the list's index.
+    /// Appends a frame to the list of a port. The list is looked for at index `hint` first. Returns its index.
     #[inline]
     pub(crate) fn send(&mut self, port: PortNo, frame: Frame, hint: usize) -> usize {
         let at = self.list(port, hint);
@@ -133,7 +135,8 @@ impl Output {
         at
     }
 
-    /// Returns the index of a port's list, which is probably `hint`. Adds the list if it is missing.
+    /// Returns the index of the list of a port, and adds the list if it is missing. The list is looked for at index
+    /// `hint` first.
     #[inline]
     pub(crate) fn list(&mut self, port: PortNo, hint: usize) -> usize {
         match self.frames.get(hint) {
@@ -142,7 +145,7 @@ impl Output {
         }
     }
 
-    /// Adds a frame to a port's list.
+    /// Appends a frame to the list of a port.
     pub fn add_frame(&mut self, port: PortNo, frame: Frame) {
         self.send(port, frame, 0);
     }
@@ -175,12 +178,12 @@ impl Output {
     }
 }
 
-/// The queues of a port, as the engine reports them.
+/// Queues of a port, as the engine reports them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PortQueues {
     /// Rate that the queues share, if the port has one.
     pub rate: Option<Bps>,
-    /// The queues, ascending by number.
+    /// Queues, ascending by number.
     pub queues: Vec<PortQueue>,
 }
 
@@ -197,9 +200,9 @@ pub struct PortQueue {
     pub tx_packets: u64,
     /// Number of bytes sent.
     pub tx_bytes: u64,
-    /// Packets dropped because the queue was full.
+    /// Number of packets dropped because the queue was full.
     pub tx_dropped: u64,
-    /// Creation time, or the port's if that is later.
+    /// Creation time of the queue.
     pub since: Instant,
 }
 
