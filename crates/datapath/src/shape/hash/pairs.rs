@@ -1,38 +1,41 @@
-//! Packs pairs of flow-key words that use different bits into one, so that they are hashed and compared together: for
-//! example an Ethernet type and an input port. An IPv4 5-tuple with the input port thus takes three words instead of
-//! four and fits in a slot.
+//! Combines pairs of flow-key words whose masks have no bit in common into one word, so that both are hashed and
+//! compared together: for example the words of the Ethernet type and of the input port. An IPv4 5-tuple with the input
+//! port thus takes three words instead of four and fits in a slot.
 use super::slots::NEAR;
 use super::tuples::WordMask;
 use weir_packet::FlowKey;
 use weir_packet::key::WORDS;
 
-/// A word of the flow key, or two words whose masks have no bit in common.
+/// Unit of hashing and comparison: one masked word of the flow key, or the union of two masked words that have no bit
+/// in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pair {
+    /// Indices of the two words in the flow key; equal for a single word.
     words: [u8; 2],
     /// Masks of the two words. The second is zero for a single word.
     masks: [u64; 2],
 }
 
-/// Values of a match, one for each pair.
+/// Masked values of a match, one for each [`Pair`].
 #[derive(Debug)]
 pub(super) struct Packed {
     values: [u64; WORDS],
     len: usize,
 }
 
-/// Masks of a pair in the form the lookup uses: word indices are checked to lie within the flow key.
+/// A [`Pair`] in the form that lookups use: its word indices are known to be below [`WORDS`].
 pub(crate) trait Known: Copy {
     fn new(pair: Pair) -> Self;
-    /// Returns a packet's masked value.
+    /// Returns the masked value of a packet's flow key, which is compared with the values of a match.
     fn of(self, key: &FlowKey) -> u64;
 }
 
-/// Index and mask of one word.
+/// A pair of a single word: the index of the word in the flow key, and its mask.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Single(usize, u64);
 
-/// Index and mask of one or two words; the mask of an absent second word is zero.
+/// A pair of one or two words, each with its index in the flow key and its mask; the mask of an absent second word is
+/// zero.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Double(Single, Single);
 
@@ -81,7 +84,7 @@ impl Packed {
         Packed { values: [0; WORDS], len }
     }
 
-    /// Adds the value of one word to its pair.
+    /// Adds the masked value of one word to the value of the pair with index `pair`.
     pub(super) const fn add(&mut self, pair: u8, value: u64) {
         self.values[pair as usize] |= value;
     }
@@ -91,8 +94,8 @@ impl Packed {
     }
 }
 
-/// Groups words into pairs if there are more than a slot can hold. Returns the pairs, and for each word the index of
-/// its pair.
+/// Groups the words of a mask into pairs if they are more than a slot can hold ([`NEAR`]); otherwise each word is a
+/// pair of its own. Returns the pairs, and for each word the index of its pair.
 pub(crate) fn pair_up(words: &[WordMask]) -> (Box<[Pair]>, Box<[u8]>) {
     let mut pairs: Vec<Pair> = Vec::with_capacity(words.len());
     let places = words.iter().map(|one| {
