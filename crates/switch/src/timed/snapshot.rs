@@ -1,45 +1,45 @@
-//! Reports the state and counters of a switch's timing.
+//! Reports the state and counters of a switch that delays packets and commands as a profiled device does.
 use super::Timed;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use weir_timing::LateBy;
 
-/// State of a switch's timing at one moment.
+/// State of the delays that a switch takes from a profile, at one moment. Counters run since the switch started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimingSnapshot {
     /// Name of the profile.
     pub profile: String,
-    /// Lateness of releases: the error of the delays.
+    /// Lateness of delayed packets and commands: how long after their due times they were released.
     pub lateness: LatenessSnapshot,
-    /// Levels of the tables, fastest first.
+    /// Levels of the profiled device's flow tables, fastest first.
     pub levels: Vec<LevelSnapshot>,
-    /// Flow entries added while all levels were full, by sources other than controllers' flow-mods.
+    /// Number of flow entries that were added, by other means than controllers' flow-mods, while all levels were full.
     pub beyond: u64,
-    /// Waiting commands, including the one in progress.
+    /// Number of waiting commands (flow-mods and bundles), including those in progress.
     pub commands_waiting: usize,
-    /// Barriers without an answer yet.
+    /// Number of barriers that are not answered yet.
     pub barriers_waiting: usize,
-    /// Packets in the data path and at its gate.
+    /// Number of packets that wait in the data path, or at its gate: the point behind it that releases packets in groups.
     pub packets_waiting: usize,
-    /// Packets on their way to controllers or back.
+    /// Number of packets that are delayed on their way to controllers or back.
     pub control_waiting: usize,
-    /// Commands carried out.
+    /// Number of commands carried out.
     pub commands: u64,
-    /// Commands refused because all levels were full.
+    /// Number of commands refused because all levels were full.
     pub refused: u64,
-    /// Packets dropped for lack of room in the data path or at its gate.
+    /// Number of packets dropped because the data path or its gate was full.
     pub lost_data: u64,
-    /// Packets dropped for lack of room on their way to controllers or back.
+    /// Number of packets dropped because the queue to or from controllers was full.
     pub lost_control: u64,
-    /// Packets dropped because too many bytes were held.
+    /// Number of packets dropped because the waiting packets had too many bytes.
     pub lost_beyond: u64,
-    /// Super-frames that could not be split into packets.
+    /// Number of super-frames (several TCP segments in one frame) dropped because they could not be split into packets.
     pub lost_bad_offload: u64,
-    /// Command records that were overwritten before they were read.
+    /// Number of records of commands that were discarded before [`Timed::take_records`] took them.
     pub records_lost: u64,
 }
 
-/// Statistics of the lateness of releases.
+/// Statistics of how late delayed packets and commands were released.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LatenessSnapshot {
     /// Number of releases.
@@ -61,7 +61,7 @@ impl From<LateBy> for LatenessSnapshot {
     }
 }
 
-/// A level of the tables.
+/// A level of a profiled device's flow tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelSnapshot {
     /// Name of the level.
@@ -73,7 +73,7 @@ pub struct LevelSnapshot {
 }
 
 impl Timed {
-    /// Returns the state of the timing at this moment.
+    /// Returns the present state of the delays.
     pub fn snapshot(&mut self) -> TimingSnapshot {
         let (waiting, counts) = (self.stage.waiting(), self.stage.counts());
         let lateness = self.stage.lateness().sum().into();
@@ -103,13 +103,13 @@ impl Timed {
         }
     }
 
-    /// Returns the commands carried out since the last call, oldest first, as CSV lines under
+    /// Returns the commands carried out or refused since the last call, oldest first, as CSV lines with the columns of
     /// [`weir_timing::CSV_HEAD`].
     pub fn take_records(&mut self) -> Vec<String> {
         self.stage.take_records().iter().map(weir_timing::Record::csv).collect()
     }
 
-    /// Returns the numbers of dropped packets, by the switch's names for the reasons.
+    /// Returns the number of dropped packets for each reason, with the name of the reason in the switch's reports.
     pub fn drops(&self) -> [(&'static str, u64); 4] {
         let counts = self.stage.counts();
         [
