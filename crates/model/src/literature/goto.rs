@@ -1,17 +1,18 @@
-//! Solves Goto's model: finite queues, priority for packets from the controller, flows of geometric length.
+//! Solves the model of Goto and others (2016): a switch with finite queues that gives priority to packets from the
+//! controller, and flows of geometric length.
 use super::levels::{Rate, Transitions};
 use super::qbd::{Qbd, Stationary};
 use crate::check::{domain, positive, share, stable};
 use crate::{Load, ModelError};
 use nalgebra::DMatrix;
 
-/// Most phases: memory grows with them, and with their square if the solution by levels fails.
+/// Maximum number of phases. Memory grows with this number, and with its square if the solution by levels fails.
 pub const MAX_PHASES: usize = 3000;
-/// Number of phases up to which the process is solved by matrices of all phases, whose cost grows with the cube; more
-/// are solved level by level.
+/// Maximum number of phases for the solution by matrices of all phases, whose cost grows with the cube of this number.
+/// Processes with more phases are solved level by level.
 const FEW_PHASES: usize = 60;
 
-/// Parameters of Goto's model. Rates per second.
+/// Parameters of Goto's model. Rates are per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goto {
     /// Rate of Poisson arrivals at the switch.
@@ -24,28 +25,28 @@ pub struct Goto {
     pub high_rate: f64,
     /// Exponential service rate of the controller, whose queue is unlimited.
     pub controller_rate: f64,
-    /// Most packets from outside that wait, without the one in service.
+    /// Places for waiting packets from outside, without the place of the packet in service.
     pub low_waiting: usize,
-    /// Most packets from the controller that wait.
+    /// Places for waiting packets from the controller, without the place of the packet in service.
     pub high_waiting: usize,
 }
 
-/// Steady state of Goto's model. Times in seconds.
+/// Steady state of Goto's model. Times are in seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GotoState {
     /// Mean time from arrival to departure of delivered packets.
     pub sojourn_s: f64,
-    /// Mean time of a packet's first visit to the switch.
+    /// Mean time of a packet's first visit to the switch, on arrival from outside.
     pub low_s: f64,
-    /// Mean time at the controller; none if no packet goes there.
+    /// Mean time of a packet at the controller; `None` if no packet is sent there.
     pub controller_s: Option<f64>,
-    /// Mean time of a packet's second visit to the switch; none if no packet returns.
+    /// Mean time of a packet's second visit to the switch, on return from the controller; `None` if no packet returns.
     pub high_s: Option<f64>,
     /// Share of arriving packets lost on arrival or on their return.
     pub loss: f64,
-    /// Share of arriving packets that find no place.
+    /// Share of packets from outside that are lost because no place is free.
     pub loss_in: f64,
-    /// Share of returning packets that find no place.
+    /// Share of packets from the controller that are lost because no place is free.
     pub loss_return: f64,
     /// Share of delivered packets that went through the controller.
     pub control_share: f64,
@@ -53,12 +54,13 @@ pub struct GotoState {
     pub loads: Vec<Load>,
 }
 
-/// Solves the model of Goto and others (2016): a switch with two finite queues, of which that of packets from the
-/// controller has priority without preemption, and an unlimited M/M/1 controller. A quasi-birth-death process whose
-/// level is the number at the controller; exact.
+/// Solves the model of Goto and others (2016) exactly. The switch has two finite queues; the queue of packets from the
+/// controller has priority without preemption. The controller is an unlimited M/M/1 queue. This is a quasi-birth-death
+/// process whose level is the number of packets at the controller.
 ///
 /// # Errors
-/// `DOMAIN`, also for queues that need more than [`MAX_PHASES`] phases; `UNSTABLE` at the controller.
+/// `DOMAIN` for an invalid parameter, and for queues that need more than [`MAX_PHASES`] phases; `UNSTABLE` if the
+/// controller has no steady state.
 pub fn goto(model: &Goto) -> Result<GotoState, ModelError> {
     positive("lam", model.arrival_rate)?;
     share("p", model.p)?;
@@ -78,7 +80,8 @@ pub fn goto(model: &Goto) -> Result<GotoState, ModelError> {
     Ok(state(model, &phases, &found))
 }
 
-/// Packet in service by its origin, and numbers of waiting packets.
+/// State of the switch: origin of the packet in service (`Low`: outside, `High`: controller), and numbers of waiting
+/// packets of both origins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Idle,
@@ -86,7 +89,7 @@ enum Phase {
     High { low: usize, high: usize },
 }
 
-/// Enumeration of all phases: idle, then by the number waiting from the controller.
+/// Numbering of all phases: idle first, then ascending by the number of waiting packets from the controller.
 struct Phases {
     low_waiting: usize,
     high_waiting: usize,
@@ -132,7 +135,8 @@ impl Phases {
 }
 
 impl Phase {
-    /// Returns the phase after a service ends, with these numbers waiting.
+    /// Returns the phase after a service ends while `low` packets from outside and `high` packets from the controller
+    /// wait.
     fn next(low: usize, high: usize) -> Phase {
         match (low, high) {
             (_, 1..) => Phase::High { low, high: high - 1 },
@@ -141,7 +145,7 @@ impl Phase {
         }
     }
 
-    /// Returns the phase with one more packet from outside; none without a free place.
+    /// Returns the phase with one more packet from outside; `None` if all `most` places are taken.
     fn with_low(self, most: usize) -> Option<Phase> {
         match self {
             Phase::Idle => Some(Phase::Low { low: 0, high: 0 }),
@@ -150,7 +154,7 @@ impl Phase {
         }
     }
 
-    /// Returns the phase with one more packet from the controller; none without a free place.
+    /// Returns the phase with one more packet from the controller; `None` if all `most` places are taken.
     fn with_high(self, most: usize) -> Option<Phase> {
         match self {
             Phase::Idle => Some(Phase::High { low: 0, high: 0 }),
@@ -185,7 +189,7 @@ fn transitions(model: &Goto, phases: &Phases) -> Transitions {
             }
             Phase::High { low, high } => all.within.push(rate(Phase::next(low, high), model.high_rate)),
         }
-        // Without a place the packet is dropped, and the controller continues.
+        // If no place is free, the packet is dropped, and the controller continues.
         let to = phase.with_high(phases.high_waiting).unwrap_or(phase);
         all.down.push(rate(to, model.controller_rate));
     }
@@ -211,7 +215,8 @@ fn dense(transitions: &Transitions) -> Qbd {
     Qbd { up: matrix(&transitions.up), within: matrix(&transitions.within), down: matrix(&transitions.down) }
 }
 
-/// Computes means by Little's law, and losses by the time averages that Poisson arrivals see.
+/// Computes mean times by Little's law. Losses are the shares of time without a free place, because Poisson arrivals see
+/// time averages.
 fn state(model: &Goto, phases: &Phases, found: &Stationary) -> GotoState {
     let (mut low, mut high, mut full, mut full_return, mut asking) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for (index, phase) in phases.all() {
