@@ -25,8 +25,8 @@ pub struct DatapathConfig {
     /// Maximum number of packets buffered for packet-ins, each for up to ten seconds. A further packet replaces the
     /// oldest.
     pub n_buffers: u32,
-    /// Maximum number of Ethernet addresses that output NORMAL learns. A further address replaces one that was not heard
-    /// lately.
+    /// Maximum number of Ethernet addresses that output NORMAL learns. A further address replaces one that was not
+    /// heard lately.
     pub max_learned: usize,
     /// Limit of packet-ins for each channel; `None` for no limit.
     pub packet_in_limit: Option<PacketInLimit>,

@@ -76,8 +76,8 @@ impl Comparison {
         &self.instance
     }
 
-    /// Draws a case from each seed and compares the switches' answers. Cases with pauses run separately from the others.
-    /// Returns the results of all cases so far.
+    /// Draws a case from each seed and compares the switches' answers. Cases with pauses run separately from the
+    /// others. Returns the results of all cases so far.
     ///
     /// # Errors
     /// A new instance of Open vSwitch does not start.
@@ -146,8 +146,8 @@ impl Comparison {
         Ok(None)
     }
 
-    /// Runs a case again, alone on a new instance of Open vSwitch, if its difference may be caused by timing only and is
-    /// of no known kind. Returns the difference of the last run; `None` if there was none.
+    /// Runs a case again, alone on a new instance of Open vSwitch, if its difference may be caused by timing only and
+    /// is of no known kind. Returns the difference of the last run; `None` if there was none.
     ///
     /// Open vSwitch may send a notice so late that the next case seems to have caused it, and may check timeouts later
     /// than it should.
@@ -186,8 +186,8 @@ impl Comparison {
         lanes.map(|lane| ours[lane].as_ref().map_or(Ok(None), |ours| self.alone(&all, lane, ours))).collect()
     }
 
-    /// Runs the case at index `lane` of `all` alone, and returns its first difference from weir's outcome `ours`. If Open
-    /// vSwitch exits, that is the difference.
+    /// Runs the case at index `lane` of `all` alone, and returns its first difference from weir's outcome `ours`. If
+    /// Open vSwitch exits, that is the difference.
     fn alone(
         &mut self,
         all: &[Option<(Case, usize)>],
@@ -218,8 +218,8 @@ impl Comparison {
         Ok(self.differences(&cases)?.into_iter().flatten().next())
     }
 
-    /// Returns the case without the differing step. Returns `None` if the case is finished: Open vSwitch exited, or only
-    /// notices differ, which are compared last.
+    /// Returns the case without the differing step. Returns `None` if the case is finished: Open vSwitch exited, or
+    /// only notices differ, which are compared last.
     fn rest(&mut self, case: Case, difference: &Difference) -> Option<Case> {
         if matches!(difference.part, Part::Told | Part::Ended) {
             self.report.cases += 1;

@@ -50,7 +50,8 @@ const METER_ACTION: TypeId = TypeId::Standard(29);
 const NICIRA: u32 = 0x2320;
 
 impl Limits {
-    /// Creates the restrictions that a controller requests with `properties`; `all` are the properties that weir supports.
+    /// Creates the restrictions that a controller requests with `properties`; `all` are the properties that weir
+    /// supports.
     ///
     /// # Errors
     /// [`TableFeaturesFailed::BadType`] if a property is unknown or occurs twice,

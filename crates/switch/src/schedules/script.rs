@@ -102,8 +102,8 @@ impl Controller {
         }
     }
 
-    /// Draws a change of the flow entry for one of the controller's keys. Returns the change and the flow-mod that makes
-    /// it. The index of the message in `sent` is not set yet.
+    /// Draws a change of the flow entry for one of the controller's keys. Returns the change and the flow-mod that
+    /// makes it. The index of the message in `sent` is not set yet.
     fn change(&mut self, draws: &mut Draws<'_>, ledger: &mut Ledger) -> (Change, FlowMod) {
         let Draws { dice, ports, may_copy } = draws;
         let key = self.first_key + u16::try_from(dice.below(usize::from(KEYS))).unwrap_or(0);

@@ -19,7 +19,8 @@ pub struct TimingSnapshot {
     pub commands_waiting: usize,
     /// Number of barriers that are not answered yet.
     pub barriers_waiting: usize,
-    /// Number of packets that wait in the data path, or at its gate: the point behind it that releases packets in groups.
+    /// Number of packets that wait in the data path, or at its gate: the point behind it that releases packets in
+    /// groups.
     pub packets_waiting: usize,
     /// Number of packets that are delayed on their way to controllers or back.
     pub control_waiting: usize,
