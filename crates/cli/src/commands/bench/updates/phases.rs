@@ -20,7 +20,7 @@ use weir_switch::threads::ThreadsConfig;
 use weir_switch::{ListenTarget, PortConfig, Switch, SwitchConfig, SwitchHandle};
 use weir_units::{Clock as _, Instant, SystemClock};
 
-/// Action of the controller during a measurement.
+/// Phase of the benchmark, by what the controller does to the switch meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Phase {
@@ -57,45 +57,53 @@ impl Phase {
         Phase::Expire,
     ];
 
-    /// Returns the number of the phase's set of gaps.
+    /// Returns the number of the set of gaps that is recorded in this phase ([`Seen::measure`]).
     fn set(self) -> usize {
         self as usize + 1
     }
 }
 
-/// Figures of a phase.
+/// Results of the benchmark for one phase: forwarding rate, updates, and gaps in which the engine received no frames.
 #[derive(Debug, Serialize)]
 pub(super) struct Figures {
+    /// Number of entries in the table at the start.
     pub(super) entries: u32,
+    /// Phase that was measured.
     pub(super) phase: Phase,
+    /// Duration of the phase, in seconds.
     pub(super) seconds: f64,
-    /// Millions of packets forwarded per second meanwhile, without the time of the control.
+    /// Millions of packets forwarded per second of forwarding (`seconds` without those of [`Control`]).
     pub(super) mpps: f64,
     /// Number of flow-mods, or of entries reported, deleted or expired.
     pub(super) updates: u64,
+    /// Number of `updates` per second of the phase.
     pub(super) updates_per_second: f64,
+    /// Distribution of the gaps.
     pub(super) gap_us: Gap,
     /// Number of gaps beyond 100 microseconds.
     pub(super) over: u64,
-    /// Number of gaps beyond 100 microseconds even without the time that other programs had the processor.
+    /// Number of gaps beyond 100 microseconds after subtraction of the time that other programs had the processor.
     pub(super) own_over: u64,
-    /// Number of gaps of `own_over` with page faults.
+    /// Number of the gaps in `own_over` during which page faults occurred.
     pub(super) own_over_with_faults: u64,
-    /// Control: the same thread spinning, during the same time.
+    /// Control measurement of the same thread in the same phase.
     pub(super) control: Control,
-    /// Gaps of `own_over` per second of forwarding, minus the control's rate.
+    /// Number of gaps in `own_over` per second of forwarding, minus the control measurement's rate.
     pub(super) own_over_per_second: f64,
 }
 
-/// Effect of the machine on the engine's thread while that spins, for 35 microseconds at a time.
+/// Control measurement: effect of the machine alone. From time to time the engine's thread spins for 35 microseconds; a
+/// spin that takes longer was interrupted by the machine.
 #[derive(Debug, Serialize)]
 pub(super) struct Control {
+    /// Total duration of the spins, in seconds.
     pub(super) seconds: f64,
     /// Number of spins of more than 100 microseconds.
     pub(super) over: u64,
-    /// Number of spins of more than 100 microseconds even without the time that other programs had the processor.
+    /// Number of spins of more than 100 microseconds after subtraction of the time that other programs had the
+    /// processor.
     pub(super) own_over: u64,
-    /// Number of `own_over` per second of spinning.
+    /// Number of the spins in `own_over` per second of spinning.
     pub(super) own_over_per_second: f64,
 }
 
@@ -108,7 +116,7 @@ impl Control {
     }
 }
 
-/// Microseconds between two requests of frames from a port.
+/// Quantiles of the gaps in microseconds. A gap is the time between two requests of the engine for a port's frames.
 #[derive(Debug, Serialize)]
 pub(super) struct Gap {
     pub(super) p50: f64,
@@ -136,7 +144,7 @@ const VERSION: Version = Version::V14;
 const BUNDLE: BundleId = BundleId(1);
 const IN: PortNo = PortNo(1);
 const OUT: PortNo = PortNo(2);
-/// Number of forwarded flows; the first entries match them.
+/// Number of flows in the forwarded traffic. The first entries match them, one each.
 const FLOWS: u32 = 1000;
 /// Bytes per frame.
 const SIZE: usize = 60;
@@ -145,7 +153,7 @@ const ROUND: u32 = 10_000;
 /// Interval at which the controller checks its clock when it keeps a rate.
 const PIECE: Duration = Duration::from_millis(1);
 
-/// A switch with `entries` entries, and its controller.
+/// A running switch with `entries` entries, and the connection by which the benchmark controls it.
 pub(super) struct Bed<'a> {
     args: &'a Args,
     entries: u32,
@@ -185,8 +193,8 @@ impl Bed<'_> {
         Ok(Bed { args, entries, seen, link, clock, _switch: switch })
     }
 
-    /// Adds the entries while nothing is forwarded. Returns the time taken. `timeout` returns the hard timeout of an
-    /// entry in seconds.
+    /// Adds all entries. Returns the time taken. `timeout` returns the hard timeout in seconds of the entry with a
+    /// number, 0 for none.
     ///
     /// # Errors
     /// The switch rejects an entry.
@@ -197,14 +205,15 @@ impl Bed<'_> {
             let bytes = entries::encode(numbers.map(|number| Kind::Udp.add(number, timeout(number))), VERSION, None)?;
             self.link.stream_and_ask(&bytes, Body::BarrierRequest)?;
         }
-        // Packets that match no entry leave, too.
+        // Packets that match none of the entries are forwarded, too.
         let output = vec![Instruction::ApplyActions(vec![Action::output(OUT)])];
         self.link.tell(Body::FlowMod(FlowMod::add(0, Match::any(), output)))?;
         self.link.ask(Body::BarrierRequest)?;
         Ok(self.clock.now().since(began))
     }
 
-    /// Runs the requested phases.
+    /// Adds the entries, runs the requested phases and passes the results of each to `told`. Returns the memory used
+    /// before, between and after the phases. The entries are deleted in any case, to measure the memory without them.
     ///
     /// # Errors
     /// The switch rejects a message.
@@ -288,7 +297,7 @@ impl Bed<'_> {
         }
     }
 
-    /// Returns the messages that add `each` entries, and those that delete them again.
+    /// Returns the encoded messages that add `each` further entries, and those that delete them again.
     fn round(&self, each: u32, bundle: Option<(BundleId, BundleFlags)>) -> anyhow::Result<[Vec<u8>; 2]> {
         let numbers = self.entries..self.entries + each;
         let adds = entries::encode(numbers.clone().map(|number| Kind::Udp.add(number, 0)), VERSION, bundle)?;
@@ -296,7 +305,7 @@ impl Bed<'_> {
         Ok([adds, deletes])
     }
 
-    /// Returns the number of flow-mods that the rate allows by now.
+    /// Returns the number of flow-mods to be sent by now, by the requested rate.
     fn due(&self, began: Instant) -> u64 {
         let due = self.clock.now().since(began).as_nanos() * u128::from(self.args.rate) / 1_000_000_000;
         u64::try_from(due).unwrap_or(u64::MAX)
@@ -382,7 +391,8 @@ impl Bed<'_> {
         Ok(u64::from(self.entries))
     }
 
-    /// Adds the entries so that all expire within a second. Returns the latest time of the last expiry.
+    /// Adds the entries with such hard timeouts that all expire within about a second; adding them took `before` the
+    /// first time. Returns the latest time at which the last entry expires.
     fn load_with_timeouts(&mut self, before: Duration) -> anyhow::Result<Instant> {
         // More than twice the time of the first loading, so that the first entries still exist when the last one is
         // added.
