@@ -1,4 +1,5 @@
-//! Repeats Table 7.1 of Ansell (2017): queueing models compared with a switch simulated from its measured stages.
+//! Experiment `model-comparison`: repeats Table 7.1 of Ansell (2017). Queueing models predict a switch's mean sojourn
+//! time; their predictions are compared with a simulation of the switch from its measured service times.
 use super::device::{ControlPath, Device, Time};
 use super::{Simulated, simulate};
 use crate::report::Claim;
@@ -10,28 +11,32 @@ use weir_model::score::{Difference, Summary, common};
 use weir_model::station::{mm1, mm1k};
 use weir_plot::{Axis, Chart, Look, Point, Series};
 
-/// The sweep of range two (table 6.2): shares of new flows, packets per second.
+/// Points of range two (table 6.2 of the thesis): shares of packets that begin a flow, and packets per second.
 const SHARES: [f64; 4] = [0.01, 0.04, 0.25, 0.5];
 const RATES: [f64; 10] = [20.0, 40.0, 60.0, 80.0, 100.0, 120.0, 140.0, 160.0, 180.0, 200.0];
-/// Mean times in seconds over the eight sizes of tables 4.1 and 4.3.
+/// Mean service times in seconds over the eight sizes in tables 4.1 and 4.3 of the thesis: data path, packet-in,
+/// controller and packet-out.
 const DATA_S: f64 = 9.00875e-6;
 const PACKET_IN_S: f64 = 0.00563625;
 const CONTROLLER_S: f64 = 0.00749;
 const PACKET_OUT_S: f64 = 0.0059275;
-/// Sum of the three control path times, rounded as in the tables.
+/// Mean time of a packet's way over the controller in seconds, as the thesis' tables give it. It differs by rounding
+/// from the sum of [`PACKET_IN_S`], [`CONTROLLER_S`] and [`PACKET_OUT_S`].
 const PATH_S: f64 = 0.0190625;
-/// Squared coefficient of variation of the service times. It is assumed, because none was published.
+/// Squared coefficient of variation of the control path's service times. Assumed, because none was published.
 const SCV: f64 = 0.5;
-/// Places of the queues, as estimated in the thesis from its losses.
+/// Number of places of each queue, as the thesis estimated it from measured losses.
 const PLACES: usize = 200;
-/// Packet rate of the calibration, at which a packet, all of which go to the controller, finds the device idle.
+/// Packet rate of the calibration's first measurement, per second. All its packets go to the controller, and each finds
+/// the device idle.
 const IDLE: f64 = 1.0;
-/// Range of the calibration's capacity, which is the largest rate with a loss below `HARDLY`.
+/// Range in which the calibration searches the capacity, in packets per second: the largest rate with a loss below
+/// [`HARDLY`].
 const CAPACITIES: (f64, f64) = (40.0, 200.0);
 const HARDLY: f64 = 0.002;
-/// Precision of the capacity in packets per second.
+/// Precision of the capacity that the calibration finds, in packets per second.
 const NEAR: f64 = 0.5;
-/// Variants of the switch.
+/// Variants of the switch: name, and true if its packet-in and packet-out stages share a processor.
 const BUILT: [(&str, bool); 2] = [("agents on one processor", true), ("agents apart", false)];
 
 const SCALED: &str = "mean |scaled difference|";
@@ -43,15 +48,17 @@ const VALID: &str = "points with an answer";
 const UNSTABLE: &str = "points without steady state";
 const SOJOURN: &str = "mean sojourn";
 
-/// A model's prediction for a point.
+/// Mean sojourn time in seconds that a model predicts for a point.
 type Answer = Result<f64, ModelError>;
 
-/// A model's name, and its prediction from the device and its calibration.
+/// Name of a model, and the function that predicts the mean sojourn time from the device and its calibration.
 type Asked = (&'static str, fn(&Device, &Calibration) -> Answer);
 
-/// Measurements of a control path from outside.
+/// Measurements of a device's control path from outside.
 struct Calibration {
+    /// Delay over the controller while the device is idle, without the data path's time, in seconds.
     idle_s: f64,
+    /// Largest rate without loss, in packets per second.
     capacity: f64,
 }
 
@@ -69,7 +76,7 @@ const MODELS: [Asked; 8] = [
     ("four stations", |device, _| Ok(four_stations(&device.four_stations()?)?.sojourn_s)),
 ];
 
-/// weir's own models. The first one knows only the device's two calibration measurements.
+/// Models of weir's own. Of the control path, the first one knows only the two measurements of [`Calibration`].
 const OURS: [&str; 2] = ["latency-capacity split", "four stations"];
 
 fn base(device: &Device, combine: Combine) -> Answer {
@@ -103,7 +110,7 @@ fn device(p: f64, rate: f64, shared: bool) -> Device {
     Device { rate, p, data: Time { mean_s: DATA_S, scv: 0.0 }, control, places: Some(PLACES), write_s: 0.0 }
 }
 
-/// Simulates all points for each variant, and compares the models.
+/// Simulates all points for each variant of the switch, and compares the models' predictions with the simulated times.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     for (built, shared) in BUILT {
         let Some(calibration) = calibrate(run, built, shared)? else { return Ok(()) };
@@ -133,7 +140,8 @@ fn in_ms(Value { value, sd, samples }: Value) -> Value {
     Value { value: value * 1e3, sd: sd.map(|sd| sd * 1e3), samples }
 }
 
-/// Measures a device as a real one would be measured: its delay when idle, and the largest rate without loss.
+/// Measures a simulated device as a real one would be measured: its delay while idle, and the largest rate without
+/// loss. Returns `None` if the run was cancelled.
 fn calibrate(run: &mut Run<'_>, built: &str, shared: bool) -> Result<Option<Calibration>, ExperimentError> {
     let case = format!("{built}, all packets ask");
     let seed = run.options.seed;
@@ -153,7 +161,7 @@ fn calibrate(run: &mut Run<'_>, built: &str, shared: bool) -> Result<Option<Cali
     Ok(Some(Calibration { idle_s: idle.control_s.value - DATA_S, capacity: low }))
 }
 
-/// Adds the figures of each model's differences from the simulated points.
+/// Reports how far each model's predictions are from the simulated times (`points`: device, mean sojourn in seconds).
 fn compare(run: &mut Run<'_>, built: &str, calibration: &Calibration, points: &[(Device, f64)]) {
     let difference = |model: Asked, of: fn(Difference) -> f64| {
         let at =
@@ -211,8 +219,8 @@ fn claims(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// Checks that the base and SDN models agree near 50 packets per second, as the thesis reports. It follows that the
-/// thesis averaged times, unlike its equation 7.2.
+/// Checks that M/M/1 with averaged times and Mahmood's model agree at 52 packets per second, as the thesis reports. It
+/// follows that the thesis averaged times, unlike its equation 7.2.
 fn base_is_mahmood() -> Result<Claim, ModelError> {
     let mut largest = 0.0_f64;
     for p in SHARES {
