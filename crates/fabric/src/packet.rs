@@ -1,4 +1,4 @@
-//! Packets and crosspoints: what enters the fabric, leaves it and is dropped by it.
+//! Defines packets of the fabric, the queues (crosspoints) that hold them, departures, and drops with their reasons.
 use std::fmt;
 use weir_units::Instant;
 
@@ -6,11 +6,11 @@ use weir_units::Instant;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortIndex(pub u16);
 
-/// Index of a virtual switch of a fabric. After the switch was removed, another one may get the same index.
+/// Index of a virtual switch of a fabric. After the virtual switch is removed, a new one may get its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchIndex(pub u16);
 
-/// A queue: a virtual switch's share of the buffer between an input and an output.
+/// A queue of the fabric: it holds the packets of one virtual switch from one input to one output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Crosspoint {
     /// Virtual switch that owns the queue.
@@ -21,15 +21,15 @@ pub struct Crosspoint {
     pub output: PortIndex,
 }
 
-/// A packet as the fabric sees it.
+/// A packet in the fabric, which knows its length and order but not its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet<T> {
     /// Length in bytes, which counts for buffers and rates.
     pub bytes: u32,
-    /// Traffic class; the fabric only passes it on.
+    /// Traffic class. The fabric returns it with the departing packet and does not use it.
     pub class: u8,
-    /// Number on a split virtual link, by which [`IntraDiscipline::Merge`](crate::IntraDiscipline::Merge) orders
-    /// packets. Other disciplines ignore it.
+    /// Position on a virtual link that is split over several paths, by which
+    /// [`IntraDiscipline::Merge`](crate::IntraDiscipline::Merge) orders packets. Other disciplines ignore it.
     pub number: u64,
     /// Item of the caller, such as a frame's handle.
     pub item: T,
@@ -42,7 +42,7 @@ impl<T> Packet<T> {
     }
 }
 
-/// A packet that leaves by its output.
+/// A packet that leaves the fabric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Departure<T> {
     /// Virtual switch of the packet.
@@ -64,19 +64,21 @@ pub struct Departure<T> {
 pub enum Next<T> {
     /// Send this packet. Its buffer space is free from now on.
     Packet(Departure<T>),
-    /// Send no packet before this time, unless one arrives: a ceiling or a merge holds the queued packets back.
-    /// [`Instant::FAR`] means that only an arrival can change this.
+    /// Send no packet before this time, unless another one arrives: queued packets wait because their virtual switch
+    /// has used up its maximum rate ([`ceiling`](crate::VirtualPort::ceiling)), or because
+    /// [`IntraDiscipline::Merge`](crate::IntraDiscipline::Merge) waits for an earlier packet of the order. With
+    /// [`Instant::FAR`] only an arrival ends the wait.
     Wait(Instant),
     /// No packet is queued.
     Empty,
 }
 
-/// Reason why a run of packets ended.
+/// Reason why the fabric stopped passing packets to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pause {
-    /// The caller's `send` wanted no more packets.
+    /// The function `send` of the caller accepted no more packets.
     Stopped,
-    /// Packets are queued but held back until this time; see [`Next::Wait`].
+    /// Packets are queued, but none may be sent before this time; see [`Next::Wait`].
     Wait(Instant),
     /// No packet is queued; see [`Next::Empty`].
     Empty,
@@ -98,19 +100,20 @@ pub struct Dropped<T> {
 /// Reason why the fabric drops a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
-    /// The virtual switch does not exist, or does not lead from this input to this output.
+    /// The virtual switch does not exist, or has no queue from this input to this output.
     NoPath,
-    /// The arriving packet did not fit.
+    /// The arriving packet did not fit in the buffer.
     BufferFull,
-    /// The packet was the oldest of its queue, and an arriving packet did not fit.
+    /// The packet was the oldest of its queue, and was dropped to make room for an arriving packet.
     Head,
-    /// RED dropped the packet with a probability.
+    /// RED dropped the packet at random, because the average queue length was between its thresholds.
     RedEarly,
-    /// RED dropped the packet because the average exceeded the upper threshold.
+    /// RED dropped the packet because the average queue length exceeded the upper threshold.
     RedForced,
-    /// The packet lay in buffer space borrowed from another virtual switch, which needed it.
+    /// The packet was in buffer space borrowed from another virtual switch, which needed the space.
     Reclaimed,
-    /// The packet arrived at a merge that had given up waiting for it.
+    /// The packet arrived at a queue with [`IntraDiscipline::Merge`](crate::IntraDiscipline::Merge) after the
+    /// discipline had stopped waiting for it.
     Late,
     /// The virtual switch was resized, and the packet no longer fits.
     Resized,
@@ -119,7 +122,7 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    /// All reasons, in the order of their counters.
+    /// All reasons, in the order in which counters are kept.
     pub const ALL: [DropReason; 9] = [
         DropReason::NoPath,
         DropReason::BufferFull,
@@ -132,7 +135,7 @@ impl DropReason {
         DropReason::Removed,
     ];
 
-    /// Returns the name in reports, such as `buffer_full`.
+    /// Returns the name of the reason in reports, such as `buffer_full`.
     pub const fn name(self) -> &'static str {
         match self {
             DropReason::NoPath => "no_path",
