@@ -215,8 +215,8 @@ fn dense(transitions: &Transitions) -> Qbd {
     Qbd { up: matrix(&transitions.up), within: matrix(&transitions.within), down: matrix(&transitions.down) }
 }
 
-/// Computes mean times by Little's law. Losses are the shares of time without a free place, because Poisson arrivals
-/// see time averages.
+/// Computes mean times by Little's law. Losses are shares of time in which no place is free, because Poisson arrivals
+/// see time averages: of all time for packets from outside, of the controller's busy time for returning packets.
 fn state(model: &Goto, phases: &Phases, found: &Stationary) -> GotoState {
     let (mut low, mut high, mut full, mut full_return, mut asking) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for (index, phase) in phases.all() {
