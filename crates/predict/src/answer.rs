@@ -7,13 +7,13 @@ use weir_model::{Distribution, ModelError, Warning};
 pub struct Prediction {
     /// Name of the scenario.
     pub scenario: String,
-    /// Traffic in the scenario's order, which is that of starts, followed by streams.
+    /// Predictions for the traffic, in order of its start, followed by those for streams.
     pub flows: Vec<FlowAnswer>,
-    /// Devices with load, the busiest first.
+    /// Predictions for all devices with load, the busiest first.
     pub devices: Vec<DeviceAnswer>,
-    /// Models used for the switches, with reasons.
+    /// Models used for the switches, with the reasons for their choice.
     pub models: Vec<ModelChoice>,
-    /// Device that would saturate first if all traffic grew in proportion; none without traffic.
+    /// Device that would saturate first if all traffic grew in proportion; `None` without traffic.
     pub bottleneck: Option<String>,
     /// Assumptions about what the scenario leaves open.
     pub assumptions: Vec<String>,
@@ -28,15 +28,15 @@ pub struct Prediction {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Status {
-    /// Steady state with an answer.
+    /// There is a steady state, and an answer.
     Ok,
-    /// An unlimited queue gets as much as it can serve, or more.
+    /// There is no steady state: an unlimited queue gets as much load as it can serve, or more.
     Unstable,
-    /// TCP keeps the queue full; there is an answer.
+    /// TCP keeps a queue full. There is a steady state, and an answer.
     Full,
-    /// The hosts must not reach each other: nothing is delivered.
+    /// The hosts are isolated from each other: no packet is delivered.
     Isolated,
-    /// No path leads there, or a switch on it forwards nothing.
+    /// There is no path from the sender to the receiver, or a switch on the path forwards no packets.
     NoPath,
 }
 
@@ -64,7 +64,7 @@ impl Delays {
 /// Prediction for a flow.
 #[derive(Debug, Clone, Serialize)]
 pub struct FlowAnswer {
-    /// Index in the scenario's traffic; none for streams.
+    /// Index in the scenario's traffic; `None` for streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item: Option<usize>,
     /// Kind: `ping`, `tcp`, `udp` or `stream`.
@@ -72,7 +72,7 @@ pub struct FlowAnswer {
     /// For streams: their indices in the scenario's streams.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<usize>,
-    /// For streams: delay and loss with the rate that others leave of the port, whereas `delay` and `loss` assume the
+    /// For streams: delay and loss at the rate that other traffic leaves of the port. `delay` and `loss` assume the
     /// guaranteed rate only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,
@@ -86,22 +86,22 @@ pub struct FlowAnswer {
     pub packets_per_s: f64,
     /// Delay from sending to receiving; for pings, the round trip.
     pub delay: Option<Delays>,
-    /// Delay of packets that no switch asks the controller about, if there are others.
+    /// Delay of packets that no switch sends to the controller; `None` if the flow has no packets of the other kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Delays>,
-    /// Delay of packets that switches ask the controller about.
+    /// Delay of packets that a switch sends to the controller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<Delays>,
-    /// Share of the packets that ask the controller, if any do: those that begin a flow, and those that arrive before
-    /// its entry is installed.
+    /// Share of the packets that a switch sends to the controller, if there are any: packets that begin a flow, and
+    /// packets that arrive before the flow's entry is installed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asks: Option<f64>,
     /// Share of the packets that are lost.
     pub loss: Option<f64>,
-    /// Rate of payload that arrives, in bits a second; for TCP only.
+    /// Rate at which payload arrives, in bit/s; for TCP only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput_bps: Option<f64>,
-    /// Device at which packets wait longest, or which is full.
+    /// Device at which packets wait longest, or whose queue is full.
     pub bottleneck: Option<String>,
     /// Remarks about the answer, or the reason why there is none.
     pub notes: Vec<String>,
@@ -110,10 +110,10 @@ pub struct FlowAnswer {
     pub distribution: Option<Distribution>,
 }
 
-/// Result of a stream with the rate that others leave.
+/// Delay and loss of a stream at the rate that other traffic leaves of the port.
 #[derive(Debug, Clone, Serialize)]
 pub struct Expected {
-    /// Rate that others leave of the port, in bit/s, at least the guaranteed one.
+    /// Rate that other traffic leaves of the port, in bit/s; at least the guaranteed rate.
     pub rate_bps: u64,
     /// Delay until the start of transmission.
     pub delay: Delays,
@@ -133,15 +133,15 @@ pub struct DeviceAnswer {
     pub status: Status,
     /// Arrival rate, in packets a second.
     pub packets_per_s: f64,
-    /// Share of the time in which the device serves; for unstable ones, offered load over capacity.
+    /// Share of the time in which the device is busy; for an unstable device, offered load over capacity.
     pub utilisation: f64,
     /// Delay from arrival to departure.
     pub delay: Option<Delays>,
-    /// Share of the packets that find no place.
+    /// Share of the packets that are lost because the queue is full.
     pub loss: Option<f64>,
     /// Name of the formula used.
     pub model: String,
-    /// Advice how to make an unstable device stable.
+    /// Advice on how to make the device stable; `None` if it is stable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
@@ -164,7 +164,7 @@ pub struct ModelChoice {
 pub struct Alternative {
     /// Name of the model.
     pub model: String,
-    /// Numbers, or the reason why there are none.
+    /// Numbers that the model gives, or the reason why it gives none.
     #[serde(flatten)]
     pub answer: AlternativeAnswer,
 }
