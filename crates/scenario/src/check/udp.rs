@@ -1,4 +1,4 @@
-//! Checks UDP traffic: datagrams by rule.
+//! Checks UDP traffic: arrival times and lengths of datagrams.
 use super::offered::{Law, Reader};
 use super::{Checked, Source};
 use crate::document::{self, Rate};
@@ -9,15 +9,16 @@ use weir_units::{Bps, ByteSize};
 
 const DEFAULT_RATE: Bps = Bps(10_000_000);
 const DEFAULT_PAYLOAD: ByteSize = ByteSize(1000);
-/// Payload lengths in bytes: from the send time and the number, up to what an IPv4 packet in an Ethernet frame
-/// carries.
+/// Allowed payload lengths in bytes. The minimum has room for the send time and the number of the datagram, 8 bytes
+/// each. The maximum fits in an IPv4 packet in an Ethernet frame of 1514 bytes.
 const PAYLOAD: std::ops::RangeInclusive<u64> = 16..=1472;
-/// Longest frame in bytes, without FCS.
+/// Maximum length of a frame in bytes, without FCS.
 const MAX_FRAME: u32 = 1514;
-/// Highest rate in datagrams per second.
+/// Maximum rate in datagrams per second.
 const MAX_PACKETS: f64 = 1e9;
 
-/// Returns the frames that an item sends by rule. By default they have one size and a constant rate.
+/// Returns arrival times and lengths of the frames that a traffic item sends. By default all frames have one length and
+/// arrive at a constant rate.
 pub(super) fn offered(source: &Source<'_>, item: &document::Traffic) -> Checked<Offered> {
     let reader = Reader { source, what: "traffic" };
     let headers = udp_headers(item.ipv6.as_ref().is_some_and(|ipv6| *ipv6.as_ref()));
@@ -65,7 +66,7 @@ fn place_of_sizes(item: &document::Traffic) -> std::ops::Range<usize> {
     given.into_iter().flatten().next().unwrap_or_else(|| item.kind.span())
 }
 
-/// Refuses frames that cannot carry a datagram with send time and number.
+/// Checks that all frames are long enough for a datagram with send time and number, and not longer than [`MAX_FRAME`].
 fn check_frames(source: &Source<'_>, item: &document::Traffic, offered: &Offered, headers: u32) -> Checked<()> {
     let least = headers + 16;
     let place = place_of_sizes(item);
@@ -78,7 +79,8 @@ fn check_frames(source: &Source<'_>, item: &document::Traffic, offered: &Offered
     Ok(())
 }
 
-/// Returns datagrams per second, from a number of packets or from the bit rate of the frames.
+/// Returns the rate in datagrams per second. A rate in bit/s counts whole frames, which have a mean length of
+/// `frame_bytes`.
 fn per_second(source: &Source<'_>, rate: Option<&Spanned<Rate>>, frame_bytes: f64) -> Checked<f64> {
     let Some(rate) = rate else { return Ok(DEFAULT_RATE.0 as f64 / 8.0 / frame_bytes) };
     let expected = "expected a rate of bits such as \"10Mbit/s\", or a number of packets a second";
