@@ -1,50 +1,50 @@
-//! Detects times at which other threads or the machine's host held the engine's processor while the engine had no
-//! work. Time spent on the engine's own work is never counted.
+//! Detects times (stops) at which the engine had no processor, because another thread or another virtual machine used
+//! it. Time spent on the engine's own work is never counted. A stop is recorded in two cases:
 //!
-//! 1. In rounds without work, two reads of the clock were [`LEAST`] or more apart.
-//! 2. The engine woke from a sleep [`WAKES`] or more after its deadline, or after the arrival of the first frame
-//!    found then. Frames carry their arrival time only where the switch has a profile.
+//! 1. The engine had no work between two reads of the clock, and they were [`LEAST`] or more apart.
+//! 2. The engine slept, and woke [`WAKES`] or more after the deadline of the sleep, or after the arrival of the first
+//!    frame that it then found. The arrival time is known only on switches with a profile, whose frames carry it.
 use super::Engine;
 use std::time::Duration;
 use weir_units::{Instant, Stops};
 
-/// Minimum gap that counts as a stop. A round without work takes a few microseconds at most, with ports of the
-/// kernel.
+/// Minimum time between two reads of the clock that counts as a stop. A round without work takes a few microseconds at
+/// most, even with ports of the kernel.
 const LEAST: Duration = Duration::from_micros(20);
-/// Minimum delay of a wake-up that counts as a stop. A wake-up takes less where the processor is free.
+/// Minimum delay of a wake-up that counts as a stop. A wake-up takes less time if the processor is free.
 const WAKES: Duration = Duration::from_micros(150);
 
 /// Detector and record of the times at which the engine was stopped.
 #[derive(Debug, Default)]
 pub(crate) struct Stopped {
     stops: Stops,
-    /// Deadline of the current sleep.
+    /// Deadline of the current sleep; `None` while the engine is awake.
     wakes_at: Option<Instant>,
-    /// End of the last sleep, until the first frame after it is found.
+    /// End of the last sleep; `None` after the first frame or other work since then.
     woke_at: Option<Instant>,
 }
 
 impl Stopped {
-    /// Notes the begin of a round.
+    /// Records the begin of a round of the engine.
     #[inline]
     pub(crate) fn begins(&mut self, now: Instant) {
         self.stops.look(now, LEAST);
     }
 
-    /// Notes that the round had work.
+    /// Records that the round had work.
     #[inline]
     pub(crate) fn worked(&mut self) {
         self.woke_at = None;
         self.stops.look_away();
     }
 
-    /// Notes that the engine goes to sleep until `until` at the latest.
+    /// Records that the engine goes to sleep until `until` at the latest.
     pub(crate) fn sleeps(&mut self, until: Instant) {
         self.wakes_at = Some(until);
         self.stops.look_away();
     }
 
-    /// Notes that the engine is awake again.
+    /// Records that the engine is awake again.
     pub(crate) fn woke(&mut self, now: Instant) {
         self.woke_at = Some(now);
         if let Some(until) = self.wakes_at.take().filter(|until| now.since(*until) >= WAKES) {
@@ -52,7 +52,7 @@ impl Stopped {
         }
     }
 
-    /// Notes a frame that arrived at `came`. Only the first frame after a sleep counts.
+    /// Records a frame that arrived at `came`. Only the first frame after a sleep counts.
     pub(crate) fn found(&mut self, came: Instant) {
         if let Some(woke) = self.woke_at.take().filter(|woke| woke.since(came) >= WAKES) {
             self.stops.note(came, woke);
@@ -61,12 +61,12 @@ impl Stopped {
 }
 
 impl Engine {
-    /// Starts recording the times at which the engine is stopped.
+    /// Starts recording the engine's stops.
     pub(crate) fn note_stops(&mut self) {
         self.stopped = Some(Box::default());
     }
 
-    /// Returns the recorded times, if recording is on.
+    /// Returns the recorded stops; `None` if recording was not started.
     pub(crate) fn stops(&self) -> Option<Stops> {
         self.stopped.as_ref().map(|stopped| stopped.stops.clone())
     }
