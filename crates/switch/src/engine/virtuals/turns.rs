@@ -1,31 +1,35 @@
-//! Gives virtual switches' controllers turns at the engine's time: a small guaranteed share each, and more while
-//! forwarding leaves time. Flow-mods of one virtual switch, however many, therefore cost the others' packets almost
+//! Divides the engine's time for control work (messages of controllers, timeouts) among virtual switches. Each virtual
+//! switch gets a small guaranteed share, and more while there is little to forward. A turn is a piece of this time for
+//! one virtual switch. Flow-mods of one virtual switch, however many, therefore cost the packets of the others almost
 //! no time.
 use crate::engine::Engine;
 use std::time::Duration;
 use weir_units::{Clock, Instant};
 
-/// Divisor of the engine's time for each virtual switch's control work while packets want all of it: 1/256.
+/// Guaranteed share of the engine's time for the control work of one virtual switch while packets need all of it: one
+/// part in this many.
 const SHARE: u32 = 256;
-/// Maximum time that a virtual switch may save for its next message.
+/// Maximum unused time of its share that a virtual switch may save for later turns.
 const SAVED: Duration = Duration::from_micros(200);
-/// Maximum length of a turn. Packets that arrive meanwhile wait this long.
+/// Maximum length of a turn, and so of the wait that it causes to arriving packets. Only the last message of a turn may
+/// exceed it.
 const LONGEST: Duration = Duration::from_micros(20);
-/// Minimum length of a turn; shorter ones are not worth beginning.
+/// Minimum length of a turn. A virtual switch that has saved less gets no turn.
 const SHORTEST: Duration = Duration::from_micros(2);
-/// Interval of turns while packets keep the engine busy.
+/// Minimum time between two rounds of turns while packets keep the engine busy.
 const EVERY: Duration = Duration::from_micros(20);
 
-/// Account of a virtual switch's control time.
+/// Account of the time that a virtual switch may use for control work.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
+    /// Time available for the next turn.
     saved: Duration,
-    /// Time used beyond the saved amount.
+    /// Time used beyond the saved amount, which later shares pay first.
     owed: Duration,
 }
 
 impl Turn {
-    /// Credits the share of `passed` time.
+    /// Credits the guaranteed share of the time `passed`.
     fn earn(&mut self, passed: Duration) {
         let mut earned = passed / SHARE;
         let paid = earned.min(self.owed);
@@ -34,8 +38,8 @@ impl Turn {
         self.saved = (self.saved + earned).min(SAVED);
     }
 
-    /// Returns the maximum length of the next turn, or zero for no turn. `is_spare` is true if forwarding does not
-    /// want the time.
+    /// Returns the maximum length of the next turn, or zero for no turn. `is_spare` is true if the engine has no
+    /// packets to forward.
     fn length(&self, is_spare: bool) -> Duration {
         match is_spare {
             true => LONGEST,
@@ -44,7 +48,7 @@ impl Turn {
         }
     }
 
-    /// Charges a turn of length `took`. Spare time costs nothing.
+    /// Charges a turn of length `took` to the account, unless the engine had no packets to forward (`is_spare`).
     fn spend(&mut self, took: Duration, is_spare: bool) {
         if is_spare {
             return;
@@ -56,7 +60,8 @@ impl Turn {
 }
 
 impl Engine {
-    /// Gives turns to virtual switches with messages or due work. Returns true if there was any.
+    /// Gives a turn to each virtual switch that has messages or due work. `forwarded` is true if the engine forwarded
+    /// packets in this round. Returns true if any turn did work.
     pub(super) fn take_turns(&mut self, now: Instant, forwarded: bool) -> bool {
         let Some(virtuals) = &mut self.virtuals else { return false };
         let passed = now.since(virtuals.turned_at);
@@ -65,7 +70,7 @@ impl Engine {
         }
         virtuals.turned_at = now;
         let count = virtuals.order.len();
-        // The first switch rotates, because the first turn delays the packets behind it.
+        // Each round begins with another virtual switch, because a turn delays all packets behind it.
         virtuals.first = if count == 0 { 0 } else { (virtuals.first + 1) % count };
         let mut worked = false;
         for turn in 0..count {
