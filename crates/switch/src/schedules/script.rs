@@ -26,8 +26,8 @@ pub(super) struct Draws<'a> {
 }
 
 impl Controller {
-    /// Sends up to 12 messages chosen by the dice. Sends none while the controller is not connected, or while too many
-    /// of its messages are unconfirmed ([`UNDER_WAY`]).
+    /// Sends 1 to 12 messages or bundles chosen by the dice. Sends nothing while the controller is not connected, or
+    /// while too many of its messages are unconfirmed ([`UNDER_WAY`]).
     pub(super) fn act(&mut self, mut draws: Draws<'_>, ledger: &mut Ledger) {
         if !self.is_up || self.is_over || self.session.is_closed() || self.sent.len() - self.settled >= UNDER_WAY {
             return;
