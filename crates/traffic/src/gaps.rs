@@ -1,23 +1,28 @@
-//! Compares planned and actual times between packets.
+//! Compares the planned times between packets (gaps) with the actual ones.
 use crate::{Delay, Delays, GapLaw, Goodness};
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of pairs kept for tests of fit.
+/// Maximum number of gaps kept for comparisons of distributions; above it, every second one is discarded.
 const MAX_KEPT: usize = 1 << 16;
 
-/// Comparison of actual with planned times between packets (gaps).
+/// Recorder of planned and actual times between packets (gaps).
 #[derive(Debug, Clone)]
 pub struct Gaps {
-    /// Planned and actual time of the last packet, in ns.
+    /// Planned and actual time of the last packet, in ns; `None` if the next packet begins no gap.
     last: Option<[u64; 2]>,
+    /// Number of gaps recorded.
     count: u64,
+    /// Sums of the gaps in ns: planned, actual.
     sums: [f64; 2],
+    /// Sums of the squared gaps: planned, actual.
     squares: [f64; 2],
+    /// Absolute differences between planned and actual gaps.
     errors: Delays,
+    /// Actual gaps.
     found: Delays,
     /// Sampled gaps in ns: planned, actual.
     kept: Vec<[u32; 2]>,
-    /// Sampling interval: one gap in this many is kept.
+    /// Sampling interval: one of this many gaps is kept.
     every: u64,
 }
 
@@ -28,7 +33,7 @@ impl Default for Gaps {
     }
 }
 
-/// Accuracy of the times between packets (gaps). Times are in microseconds, errors are shares of the planned value.
+/// Accuracy of the times between packets (gaps). Times are in microseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GapQuality {
     /// Number of gaps.
@@ -37,19 +42,21 @@ pub struct GapQuality {
     pub planned_mean_us: f64,
     /// Mean of the actual gaps.
     pub mean_us: f64,
-    /// Relative error of the mean gap.
+    /// Relative error of the mean gap: mean actual gap / mean planned gap - 1.
     pub mean_error: f64,
-    /// Absolute errors of single gaps.
+    /// Distribution of the absolute differences between planned and actual gaps.
     pub errors: Option<Delay>,
-    /// Statistics of the actual gaps.
+    /// Distribution of the actual gaps.
     pub spread: Option<Delay>,
     /// Squared coefficient of variation of the planned gaps: 0 for constant gaps, 1 for a Poisson process.
     pub planned_scv: f64,
     /// Squared coefficient of variation of the actual gaps.
     pub scv: f64,
-    /// Maximum difference between the distribution functions of planned and actual gaps: 0 identical, 1 disjoint.
+    /// Maximum difference between the distribution functions of planned and actual gaps: 0 if they are identical, 1 if
+    /// all gaps of one are shorter than those of the other.
     pub distance_from_plan: Option<f64>,
-    /// Test of fit against the law of the gaps, if there is one.
+    /// Statistical test whether the actual gaps have the distribution that the traffic was to have; `None` if no such
+    /// distribution was given or it cannot be tested.
     pub fit: Option<Goodness>,
 }
 
@@ -74,7 +81,7 @@ impl Gaps {
         self.last = None;
     }
 
-    /// Samples one gap in [`Gaps::every`]; halves the sample when it is full.
+    /// Keeps the gap if it is one of the sample, which has one of `every` gaps. Halves the sample when it is full.
     fn keep(&mut self, gaps: [u64; 2]) {
         if !self.count.is_multiple_of(self.every) {
             return;
@@ -90,11 +97,12 @@ impl Gaps {
                 return;
             }
         }
-        // Gaps above four seconds are stored as four seconds; tests of fit are not run on such gaps.
+        // Gaps above 2^32 ns (4.3 s) are stored as 2^32 ns.
         self.kept.push(gaps.map(|gap| u32::try_from(gap).unwrap_or(u32::MAX)));
     }
 
-    /// Returns the accuracy, tested against `law` if given; `None` with fewer than two packets.
+    /// Returns the accuracy of the gaps; `None` if none was recorded. The actual gaps are tested against the
+    /// distribution `law` if it is given.
     pub fn quality(&self, law: Option<&GapLaw>) -> Option<GapQuality> {
         let n = self.count as f64;
         let [planned, mean] = self.sums.map(|sum| sum / n);
