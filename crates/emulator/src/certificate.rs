@@ -1,5 +1,5 @@
-//! Certifies how far a lab's times can be trusted: lateness of injected delays, load of the machine, and the
-//! resulting verdict.
+//! Certifies how far the times that a lab measured can be trusted. The verdict depends on how late delayed frames and
+//! commands were released, and on the load of the machine.
 use crate::dilate::Dilation;
 use crate::watch::Taken;
 use serde::Serialize;
@@ -7,81 +7,84 @@ use std::time::Duration;
 use weir_switch::LatenessSnapshot;
 use weir_traffic::{Delay, Delays};
 
-/// Errors of injected link delays above this bound are counted. Links promise to keep it for 99 of 100 packets.
+/// Lateness above which a frame on a link with a rate or a delay counts as late. Links promise to keep this bound for
+/// 99 of 100 packets.
 const BOUND: Duration = Duration::from_micros(50);
-/// Errors of a profile's delays above this bound are counted.
+/// Lateness above which a release by a switch with a profile counts as late.
 const DEVICE_BOUND: Duration = Duration::from_micros(20);
-/// Largest share of delays that may exceed their bound in a faithful run.
+/// Maximum share of late releases in a faithful run.
 const FAITHFUL_OFF: f64 = 0.01;
-/// Share above which a run is not faithful.
+/// Maximum share of late releases in a doubtful run; above it, the run is not faithful.
 const DOUBTFUL_OFF: f64 = 0.10;
-/// Number of delays below which a share alone cannot make a run not faithful, only doubtful.
+/// Minimum number of releases for the verdict "not faithful" by their lateness. With fewer, the verdict is at most
+/// "doubtful".
 const FEW: u64 = 100;
 /// Shares of the time in which all processors are busy: above the first a run is doubtful, above the second not
 /// faithful.
 const SATURATED: [f64; 2] = [0.05, 0.30];
-/// Shares of processors' time given to another machine: above the first a run is doubtful, above the second not
-/// faithful.
+/// Shares of the processors' time that the hypervisor gave to other machines: above the first a run is doubtful, above
+/// the second not faithful.
 const STOLEN: [f64; 2] = [0.02, 0.10];
-/// Shares of the time in which the process was not allowed to run: above the first a run is doubtful, above the
-/// second not faithful.
+/// Shares of the time in which the operating system did not allow the process to run (throttling): above the first a
+/// run is doubtful, above the second not faithful.
 const THROTTLED: [f64; 2] = [0.01, 0.05];
 
-/// Verdict on whether measured times are the scenario's.
+/// Verdict on how far the times that a lab measured are those of the scenario, undisturbed by the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Times are what the scenario says.
+    /// Measured times can be trusted: few releases were late, and the machine was not overloaded.
     Faithful,
-    /// Some times may be wrong.
+    /// Some measured times may be wrong.
     Doubtful,
-    /// Times are wrong.
+    /// Measured times cannot be trusted.
     NotFaithful,
 }
 
-/// Certificate of how far a lab's times can be trusted.
+/// Certificate of how far the times that a lab measured can be trusted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Certificate {
     /// Overall verdict: the gravest of the findings.
     pub verdict: Verdict,
     /// Findings that lowered the verdict, gravest first, each with advice.
     pub reasons: Vec<String>,
-    /// Factor by which everything ran slower than the scenario says. Link and device times in this certificate are
-    /// divided by it.
+    /// Factor by which everything ran slower than the scenario says (dilation). Latenesses of links and devices in this
+    /// certificate are divided by it.
     pub dilation: f64,
-    /// Time watched, in seconds.
+    /// Duration of the certified run, in seconds.
     pub duration_s: f64,
     /// Lateness of frames on links that have a rate or a delay; `None` without such frames.
     pub links: Option<Late>,
-    /// Lateness of what switches with a profile delayed: commands, packets, their way to the controller and back.
+    /// Lateness of the commands and packets that switches with a profile delayed; `None` without such delays.
     pub devices: Option<LateDevices>,
     /// Load of the machine.
     pub machine: Spent,
 }
 
-/// Lateness of actions that were due at a given time.
+/// Lateness of frames that links delayed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Late {
     /// Distribution of the lateness.
     pub by: Delay,
-    /// Share that was more than 20 us late, `0.0..=1.0`.
+    /// Share of frames that were more than 20 us late, `0.0..=1.0`.
     pub share_over_20us: f64,
-    /// Share that was more than 50 us late, `0.0..=1.0`.
+    /// Share of frames that were more than 50 us late, `0.0..=1.0`.
     pub share_over_50us: f64,
 }
 
-/// Lateness of all switches with a profile.
+/// Lateness of releases (of commands and packets) by switches with a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LateDevices {
-    /// Number of delayed releases.
+    /// Number of releases.
     pub samples: u64,
-    /// Largest median lateness of any switch, in microseconds.
+    /// Median lateness of the switch with the largest median, in microseconds.
     pub worst_p50_us: f64,
-    /// Largest 99th percentile of the lateness of any switch, in microseconds.
+    /// 99th percentile of the lateness of the switch with the largest one, in microseconds.
     pub worst_p99_us: f64,
-    /// Largest lateness of all, in microseconds.
+    /// Maximum lateness of all releases, in microseconds.
     pub max_us: f64,
-    /// Share that was more than 20 us late in this machine's time, `0.0..=1.0`.
+    /// Share of releases that were more than 20 us late, `0.0..=1.0`. Unlike the others, this value is not divided by
+    /// the dilation.
     pub share_over_20us: f64,
 }
 
@@ -90,9 +93,9 @@ pub struct LateDevices {
 pub struct Spent {
     /// Number of processors.
     pub processors: usize,
-    /// Share of the time in which they were busy, including stolen time.
+    /// Share of the time in which processors were busy, including time that the hypervisor gave to other machines.
     pub busy_share: f64,
-    /// Part of the busy time used by this process and by programs in hosts that have ended.
+    /// Share of the time in which processors ran this process, or programs in hosts that have ended.
     pub own_share: f64,
     /// Share of the run in which all processors were busy at once.
     pub saturated_share: f64,
@@ -103,7 +106,8 @@ pub struct Spent {
 }
 
 impl Late {
-    /// Sums up lateness counts (ns of this machine's time, number); `None` without counts.
+    /// Summarises latenesses, given as pairs: lateness in ns of this machine's time, and number of frames with it.
+    /// `None` without frames.
     pub(crate) fn of(counts: impl Iterator<Item = (u64, u64)>, dilation: Dilation) -> Option<Late> {
         let mut late = Delays::default();
         counts.for_each(|(ns, count)| late.record_many_ns(dilation.told_ns(ns), count));
@@ -113,7 +117,7 @@ impl Late {
 }
 
 impl LateDevices {
-    /// Sums up the lateness of switches, measured in this machine's time; `None` if nothing was delayed.
+    /// Summarises the latenesses of switches, measured in this machine's time; `None` if there were no releases.
     pub(crate) fn of(switches: &[LatenessSnapshot], dilation: Dilation) -> Option<LateDevices> {
         let worst = |time: fn(&LatenessSnapshot) -> f64| {
             switches.iter().map(time).fold(0.0, f64::max) * 1e6 / dilation.factor()
@@ -130,7 +134,7 @@ impl LateDevices {
     }
 }
 
-/// Makes the certificate of a run of this length.
+/// Creates the certificate of a run of length `duration`. `taken` is the measured load of the machine.
 pub(crate) fn judge(
     links: Option<Late>,
     devices: Option<LateDevices>,
@@ -197,8 +201,8 @@ pub(crate) fn judge(
     }
 }
 
-/// Returns the finding on actions of which too large a share was late. `by`: 99th percentile and maximum of the
-/// lateness, in microseconds.
+/// Returns a finding if too large a `share` of the `samples` releases was later than `bound`; otherwise `None`. `by`:
+/// 99th percentile and maximum of the lateness, in microseconds.
 fn off(what: &str, samples: u64, share: f64, by: [f64; 2], bound: Duration, advice: &str) -> Option<(Verdict, String)> {
     let found = exceeds(share, [FAITHFUL_OFF, DOUBTFUL_OFF])?;
     let verdict = if samples < FEW { Verdict::Doubtful } else { found };
@@ -208,7 +212,7 @@ fn off(what: &str, samples: u64, share: f64, by: [f64; 2], bound: Duration, advi
     Some((verdict, format!("{off}: {advice}")))
 }
 
-/// Returns the verdict on a share: doubtful above the first limit, not faithful above the second, none below.
+/// Returns the verdict on a share: doubtful above the first limit, not faithful above the second, `None` below both.
 fn exceeds(share: f64, [faithful, doubtful]: [f64; 2]) -> Option<Verdict> {
     match share {
         _ if share > doubtful => Some(Verdict::NotFaithful),
