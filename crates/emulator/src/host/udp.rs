@@ -1,4 +1,4 @@
-//! Sends datagrams by rule, and counts them at the receiver.
+//! Sends UDP datagrams by the arrival times and lengths that a scenario describes, and counts them at the receiver.
 use super::ping::stamp;
 use super::{Ends, Next, Stack, Task};
 use crate::measured::Measured;
@@ -10,22 +10,23 @@ use weir_scenario::udp_headers;
 use weir_traffic::{Arrival, Flows, Generator, Offered, Size, Stream};
 use weir_units::Instant;
 
-/// Datagrams that a socket holds.
+/// Number of datagrams that a socket can queue.
 const QUEUE: usize = 256;
-/// Longest payload in bytes, equal to the scenario's limit.
+/// Maximum payload in bytes, equal to the limit that scenarios have.
 const MAX_PAYLOAD: usize = 1472;
-/// Time after its end in which a sender that fell behind may still catch up.
+/// Time after the end of an item during which a sender that is late may still send the item's datagrams.
 const CATCH_UP: Duration = Duration::from_millis(100);
-/// Most datagrams sent in one call, so that a host that fell behind still receives frames.
+/// Maximum number of datagrams sent in one call, so that a late host still receives frames in between.
 const MAX_BURST: u64 = 64;
-/// Tolerance for rounding of sums of fractions, as a share and in ns.
+/// Tolerances for rounding errors of sums of fractions: as a share, and in ns.
 const ROUNDING: f64 = 1e-12;
 const ROUNDING_NS: f64 = 1e-3;
 
-/// Source ports for flows that begin during an item, in turn. They are above the items' own ports.
+/// Source ports for flows that begin during an item, used in turn. They are above the ports assigned to items.
 const FLOW_PORTS: std::ops::RangeInclusive<u16> = 42_000..=u16::MAX;
 
-/// Client: sends datagrams, each with its send time (8 bytes) and its number (8 bytes).
+/// Task that sends datagrams. Each payload begins with the send time (8 bytes) and the number of the datagram (8
+/// bytes).
 pub(crate) struct Client {
     ends: Ends,
     socket: SocketHandle,
@@ -37,8 +38,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Returns a task that sends the `offered` datagrams from `begin` on for `duration`. `flows` assigns datagrams to
-    /// flows; each new flow has a source port of its own.
+    /// Creates a task that sends the `offered` datagrams from `begin` on for `duration`. `flows` assigns datagrams to
+    /// flows; each new flow gets its own source port.
     pub(crate) fn new(
         ends: Ends,
         begin: Instant,
@@ -69,8 +70,8 @@ impl Client {
         stack.sockets.get_mut::<udp::Socket<'_>>(self.socket).send_slice(payload, to).is_ok()
     }
 
-    /// Binds the socket to the port of the next datagram's flow. Returns false if datagrams are still queued, which
-    /// have to be sent first.
+    /// Binds the socket to the source port of the next datagram's flow. Returns false and does nothing while datagrams
+    /// with the previous port are queued.
     fn change_port(&mut self, stack: &mut Stack) -> bool {
         let socket = stack.sockets.get_mut::<udp::Socket<'_>>(self.socket);
         if socket.send_queue() > 0 {
@@ -84,7 +85,7 @@ impl Client {
     }
 }
 
-/// Source ports of datagrams, by flow.
+/// Assignment of source ports to datagrams, by flow.
 struct FlowPorts {
     flows: Flows,
     random: Stream,
@@ -106,7 +107,7 @@ impl FlowPorts {
         ports
     }
 
-    /// Draws the flow of the next datagram and sets its port.
+    /// Draws the flow of the next datagram, and sets `next` to its port.
     fn draw(&mut self) {
         let drawn = self.flows.draw(&mut self.random);
         if drawn.begins {
@@ -117,25 +118,29 @@ impl FlowPorts {
     }
 }
 
-/// Schedule of datagrams: due times, independent of how late earlier ones were sent, and lengths.
+/// Schedule of datagrams: due times and lengths. Due times do not depend on how late earlier datagrams were sent.
 struct Schedule {
     law: Law,
     begin: Instant,
     end: Instant,
+    /// Length of the headers in front of the payload, in bytes.
     headers: u32,
     /// Due time and payload bytes of the next datagram.
     next: Option<(Instant, usize)>,
-    /// Datagrams drawn so far, including the next.
+    /// Number of datagrams drawn so far, including the next one.
     drawn: u64,
 }
 
+/// Rule for the due times and lengths of datagrams.
 enum Law {
-    /// Equal lengths at equal distances, exactly at the rate from the start on.
+    /// Frames of `bytes` bytes each, the first at the start, then one every 1 / `per_second` seconds.
     Paced {
         per_second: f64,
         bytes: u32,
     },
+    /// Times and lengths drawn at random or read from a trace.
     Drawn(Box<Generator>),
+    /// No datagrams.
     Nothing,
 }
 
@@ -168,7 +173,7 @@ impl Schedule {
         self.drawn += u64::from(self.next.is_some());
     }
 
-    /// Returns the number of datagrams due until the end. Of random ones, those drawn so far.
+    /// Returns the number of datagrams due until the end; for random times, the number drawn so far.
     fn asked(&self) -> u64 {
         match self.law {
             Law::Paced { per_second, .. } => count_by(self.end - self.begin, per_second),
@@ -177,14 +182,15 @@ impl Schedule {
     }
 }
 
-/// Returns the due time, after the start, of datagram `number` (from 0). Rounded up so that the rate is not exceeded.
+/// Returns the time from the start until datagram `number` (from 0) is due. It is rounded up, so that the rate is not
+/// exceeded.
 fn nth(number: u64, per_second: f64) -> Duration {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
     let ns = (number as f64 * 1e9 / per_second - ROUNDING_NS).ceil() as u64;
     Duration::from_nanos(ns)
 }
 
-/// Returns the number of datagrams due in `duration`, the first at its start.
+/// Returns the number of datagrams due in `duration`; the first is due at its start.
 fn count_by(duration: Duration, per_second: f64) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
     let count = (duration.as_secs_f64() * per_second * (1.0 - ROUNDING)).ceil() as u64;
@@ -203,7 +209,7 @@ impl Task for Client {
                 return Next::At(now);
             }
             if !self.send(now, bytes, stack) {
-                // The stack has no room. Datagrams that cannot be sent until the end are reported as not sent.
+                // The stack has no room: try again later. Datagrams not sent by the end are reported as not sent.
                 return Next::At(now + Duration::from_millis(1));
             }
             self.measured.sent += 1;
@@ -219,7 +225,7 @@ impl Task for Client {
     }
 }
 
-/// Server: counts datagrams.
+/// Task that receives and counts datagrams, and measures their delays.
 pub(crate) struct Server {
     socket: SocketHandle,
     first: Option<Instant>,
