@@ -1,11 +1,11 @@
-//! Runs labs: builds a scenario's switches, links and hosts, runs its traffic, measures, and takes everything down
+//! Runs labs: creates a scenario's switches, links and hosts, runs its traffic, measures it, and removes everything
 //! again.
 //!
-//! [`run`] runs a scenario once. [`Lab`] is for labs that stay, with a [`prompt`]. Hosts are network stacks in this
-//! process on memory ports, which needs no privilege, or network namespaces with real programs. Reading order:
-//! [`result`] (results), `lab` (the run from start to end), `network` (switches, links, controller), `host` and
-//! `netns` (the two kinds of hosts), [`prompt`], `certificate` (how far times can be trusted), [`cleanup`] (removal
-//! of what killed labs leave).
+//! [`run`] runs a scenario once. [`Lab`] runs a lab until it is ended by command, with a [`prompt`]. Hosts are network
+//! stacks in this process on memory ports, which needs no privilege, or network namespaces with real programs. Reading
+//! order: [`result`] (results), `lab` (the run from start to end), `network` (switches, links, controller), `host` and
+//! `netns` (the two kinds of hosts), [`prompt`], `certificate` (how far times can be trusted), [`cleanup`] (removal of
+//! the interfaces, namespaces and files that killed labs leave).
 mod cancel;
 mod certificate;
 mod check;
@@ -35,7 +35,8 @@ pub use netns::pairs::Pairs;
 pub use result::LabResult;
 pub use watch::Stolen;
 
-/// Parts of labs without thread or clock, for other engines that run scenarios.
+/// Functions and types of this crate that need neither threads nor the system's clock, for other crates that run
+/// scenarios, such as the simulator.
 pub mod parts {
     pub use crate::check::refuse_loops;
     pub use crate::host::{Finished, Host};
