@@ -1,5 +1,6 @@
-//! Experiment `lagopus-loop-count`, Table II and Fig. 3 of the paper: the effect of loop counts, which gather frames
-//! into bursts, on a delay-sensitive flow, alone and together with a bulk flow.
+//! Experiment `lagopus-loop-count`, Table II and Fig. 3 of the paper. A loop count is the number of turns of a thread's
+//! loop after which an incomplete burst of frames is passed on. The experiment measures its effect on a delay-sensitive
+//! flow, alone and together with a bulk flow.
 use super::network::{self, GIGABIT_FRAMES, VLANS, goodput_mbps};
 use super::workers_here;
 use crate::bed::{Bed, Measured, PORTS, Threads, entry};
@@ -13,8 +14,9 @@ use weir_packet::Field;
 use weir_plot::short;
 use weir_switch::threads::Policy;
 
-/// Burst size, as published.
+/// Maximum number of frames in a burst, as published.
 const BURST: usize = 144;
+/// Measured loop counts of the receiving and transmitting threads.
 const LOOP_COUNTS: [u32; 2] = [100, 10_000];
 /// Bit of the VLAN id field that says that a tag is present.
 const PRESENT: u16 = 0x1000;
@@ -22,25 +24,29 @@ const PING_MEAN: &str = "ping round trip, mean";
 const PING_BY_MODEL: &str = "the same by model poll_rtt, from published means";
 const PING_P99: &str = "ping round trip, p99";
 const GOODPUT: &str = "bulk goodput";
-/// Upper bound of the pings' mean in microseconds, for every loop count.
+/// Claimed upper bound of the mean round trip of pings in microseconds, for every loop count.
 const PING_MOST_US: f64 = 100.0;
-/// Number of bursts that a ping waits for on its way there and back: one for reception and one for transmission, each
-/// way.
+/// Number of times that a ping waits for its burst on its round trip: at reception and at transmission, in both
+/// directions.
 const STAGES: u32 = 4;
-/// Largest accepted relative error of the model's standard deviation against the published one.
+/// Maximum relative error of the model's standard deviation, against the published one, for which the claim holds.
 const SPREAD_WITHIN: f64 = 0.05;
-/// Largest accepted factor by which a bulk flow raises the pings' p99 when pings have a separate worker.
+/// Maximum factor by which a bulk flow may raise the 99th percentile of the pings' round trips when pings have a
+/// separate worker, for which the claim holds.
 const MOVED_MOST: f64 = 2.0;
 
-/// Traffic of a case.
+/// Traffic of a measured case.
 #[derive(Clone, Copy, PartialEq)]
 enum Traffic {
+    /// Pings only.
     Ping,
+    /// Bulk flow only.
     Bulk,
+    /// Pings and bulk flow on one worker.
     Both,
-    /// Pings and bulk flow; a class assigns pings to a separate worker.
+    /// Pings and bulk flow. A class rule assigns the pings to a separate worker.
     Classed,
-    /// Pings alone, with that class, for comparison with `Classed`.
+    /// Pings only, with the class rule of `Classed`, for comparison.
     ClassedPing,
 }
 
@@ -72,7 +78,7 @@ fn case(traffic: Traffic, loop_count: u32) -> String {
     format!("{}, loop count {loop_count}", traffic.name())
 }
 
-/// Measures all cases for each loop count, and compares them with a model.
+/// Measures each kind of traffic with each loop count, and compares the results with a model of a polling switch.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     let mut cases = vec![Traffic::Ping, Traffic::Bulk, Traffic::Both];
     if workers_here(2) == 2 {
@@ -106,7 +112,8 @@ fn one(run: &mut Run<'_>, traffic: Traffic, loop_count: u32) -> Result<(), Exper
     Ok(())
 }
 
-/// Returns the duration of a case. Cases with pings are longer, because their quantiles need many samples.
+/// Returns the duration of a case. With the small sizes, cases with pings last twice as long, because quantiles need
+/// many samples.
 fn time(run: &Run<'_>, traffic: Traffic) -> Duration {
     run.sizes.time.0 * if traffic.pings() && !run.options.full { 2 } else { 1 }
 }
@@ -168,9 +175,9 @@ fn claims(run: &mut Run<'_>) {
     }
 }
 
-/// Evaluates the model of a polling switch (`weir model poll_rtt`) with the published means. They determine the time
-/// of a loop iteration and the time that is no waiting; the standard deviation, which they do not contain, tests the
-/// model.
+/// Fits the model of a polling switch (`weir model poll_rtt`) to the published means. They determine both parameters:
+/// the time of a loop iteration, and the part of a round trip that is not waiting. The published standard deviation,
+/// which is not used for the fit, tests the model.
 fn predict(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     let definition = crate::find("lagopus-loop-count")?.definition()?;
     let cases = LOOP_COUNTS.map(|count| case(Traffic::Ping, count));
