@@ -1,14 +1,14 @@
-//! Creates the tester's frames from prepared headers and the varying fields.
+//! Writes the frames that the tester sends: prepared headers, the field that varies, the frame's kind and its due time.
 use weir_packet::Frame;
 use weir_units::Instant;
 
-/// Written bytes of a frame: headers, then kind and due time.
+/// Number of bytes that are written at the start of a frame: headers, kind and due time.
 pub(super) const WRITTEN: usize = 64;
-/// Position of the kind.
+/// Bytes of a frame that hold its kind.
 const KIND: std::ops::Range<usize> = 48..56;
-/// Position of the due time.
+/// Bytes of a frame that hold its due time, in nanoseconds.
 const DUE: std::ops::Range<usize> = 56..64;
-/// Mark of the tester's frames; the low bits hold the kind.
+/// Number in the bytes [`KIND`] that marks a frame as the tester's; the frame's kind is added to it.
 const MARK: u64 = 0x7765_6972_7465_7300;
 
 /// Purpose of a frame.
@@ -16,34 +16,35 @@ const MARK: u64 = 0x7765_6972_7465_7300;
 pub(super) enum Kind {
     /// Frame of a bulk flow.
     Bulk,
-    /// An echo request.
+    /// Echo request (a ping).
     Request,
-    /// An echo reply.
+    /// Reply to an echo request.
     Reply,
 }
 
 const KINDS: [Kind; 3] = [Kind::Bulk, Kind::Request, Kind::Reply];
 
-/// Template for all frames of a bulk flow.
+/// Template for frames that differ only in the varying field, the kind and the due time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
     headers: [u8; WRITTEN],
+    /// Length of the frames.
     bytes: usize,
     vary: Vary,
 }
 
-/// Field that varies from frame to frame.
+/// Header field that varies from flow to flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Vary {
-    /// All frames are equal, except for kind and due time.
+    /// No field varies: there is one flow.
     Nothing,
-    /// The MPLS label: below this number, in random order.
+    /// MPLS label, which is the flow's number. There are this many flows.
     MplsLabel(u32),
 }
 
 impl Template {
-    /// Creates a template for frames of `bytes` (at least 64) that begin like `frame`, whose headers take at most 48
-    /// bytes.
+    /// Creates a template for frames of `bytes` bytes, at least 64. They begin with the first 48 bytes of `frame`,
+    /// which hold its headers.
     pub(crate) fn new(frame: &Frame, bytes: usize, vary: Vary) -> Template {
         let mut headers = [0; WRITTEN];
         let known = frame.bytes().len().min(KIND.start);
@@ -51,7 +52,7 @@ impl Template {
         Template { headers, bytes: bytes.max(WRITTEN), vary }
     }
 
-    /// Returns the length of the frames.
+    /// Returns the length of the frames in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -64,8 +65,8 @@ impl Template {
         }
     }
 
-    /// Writes a frame of a flow. Bytes after the written ones keep the buffer's contents: nothing reads them, and
-    /// writing them would be measured as the switch's work.
+    /// Writes a frame of the flow with number `flow`. Bytes after the first 64 keep the buffer's previous contents:
+    /// nothing reads them, and the time to write them would be measured as the switch's.
     pub(super) fn write(&self, frame: &mut Frame, flow: u32, kind: Kind, due: Instant) {
         let buffer = frame.receive_buffer();
         let bytes = self.bytes.min(buffer.len());
@@ -80,7 +81,7 @@ impl Template {
     }
 }
 
-/// Returns a frame's kind and due time, or `None` if no tester made it.
+/// Returns the kind and the due time of a frame that the tester sent; `None` for other frames.
 pub(super) fn read(bytes: &[u8]) -> Option<(Kind, Instant)> {
     let word = |range| bytes.get(range).and_then(|word: &[u8]| word.try_into().ok()).map(u64::from_be_bytes);
     let kind = word(KIND)?.checked_sub(MARK).and_then(|kind| KINDS.get(usize::try_from(kind).ok()?))?;
