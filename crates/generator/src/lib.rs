@@ -1,8 +1,9 @@
-//! Sends traffic by rule on ports, and records with one clock what becomes of it.
+//! Sends traffic on ports, and records with one clock when its packets leave and arrive.
 //!
-//! The `traffic` crate draws the packets to send and evaluates the received ones; this crate has the ports, the clock
-//! and the frames. Reading order: [`Rig`] (sources, ports and taps of a run), `rig::run` (the loop), `frames`
-//! (packets of flows), `replay` (captures), [`Report`], [`per_visit`] (service time from several reports).
+//! The `traffic` crate draws the times and lengths of the packets to send and evaluates the received ones; this crate
+//! has the ports, the clock and the frames. Reading order: [`Rig`] (sources, ports and taps of a run), `rig::run` (the
+//! loop), `frames` (packets of flows), `replay` (captures), [`Report`], [`per_visit`] (service time from several
+//! reports).
 mod clock;
 mod frames;
 pub mod per_visit;
@@ -18,7 +19,7 @@ pub use report::{Net, Report, SentReport};
 pub use rig::{Rig, RigConfig, Source};
 pub use weir_units::Epoch;
 
-/// Error of sending or recording traffic.
+/// Reason why traffic could not be sent or recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum GeneratorError {
     /// A port could not be opened or used.
@@ -27,7 +28,7 @@ pub enum GeneratorError {
     /// The traffic description is not valid.
     #[error(transparent)]
     Traffic(#[from] weir_traffic::TrafficError),
-    /// Another parameter is not valid.
+    /// A parameter of this crate is not valid.
     #[error("{what}: found {found}, expected {expected}")]
     Wrong {
         /// Name of the parameter.
