@@ -1,25 +1,25 @@
-//! Measures how far models are from measurements.
+//! Measures how far the predictions of models are from measured values.
 use crate::ModelError;
 use crate::check::{domain, finite, positive};
 use crate::fit::order::{quantile, sorted};
 
-/// Difference between a model's value and the measured one.
+/// Difference between a value that a model predicts and the measured value, on three scales.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
-    /// (measured - model) / measured (Ansell 2017, equation 7.1): at most 1 for models that are too low, unbounded
-    /// for those too high.
+    /// (measured - model) / measured (Ansell 2017, equation 7.1): at most 1 for predictions that are too low, negative
+    /// without bound for predictions that are too high.
     pub scaled: f64,
-    /// |ln (model / measured)|, which treats both directions alike; none for a model's value of 0.
+    /// |ln (model / measured)|, which weighs too high and too low predictions alike; `None` for a prediction of 0.
     pub log_ratio: Option<f64>,
     /// |model - measured| / measured.
     pub error_rate: f64,
 }
 
 impl Difference {
-    /// Computes the difference of a model's value, 0 or more, from a measured one.
+    /// Computes the difference between a predicted value, 0 or more, and a measured one.
     ///
     /// # Errors
-    /// `DOMAIN` for a measured value that is not above 0, to which no difference can be related, and for invalid
+    /// `DOMAIN` for a measured value that is not above 0, because differences are divided by it, and for invalid
     /// values.
     pub fn of(measured: f64, model: f64) -> Result<Difference, ModelError> {
         let measured = positive("measured", measured)?;
@@ -30,7 +30,7 @@ impl Difference {
     }
 }
 
-/// Returns the mean of |actual - forecast| / |actual| (MAPE), as a share.
+/// Returns the mean of |actual - forecast| / |actual| (mean absolute percentage error, MAPE), as a share.
 ///
 /// # Errors
 /// `DOMAIN` for empty lists or lists of different lengths, actual values of 0, and invalid values.
@@ -47,20 +47,21 @@ pub fn mape(actual: &[f64], forecast: &[f64]) -> Result<f64, ModelError> {
     finite("MAPE", errors.iter().sum::<f64>() / errors.len() as f64)
 }
 
-/// Summary of the differences at many points, with the number of points that every average omits.
+/// Summary of a model's differences from measured values at many points, with the numbers of points that the averages
+/// omit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// Number of points with an answer.
+    /// Number of points with a prediction.
     pub valid: usize,
     /// Number of points without a steady state, omitted from the averages.
     pub unstable: usize,
-    /// Number of points without an answer for other reasons, omitted from the averages.
+    /// Number of points without a prediction for other reasons, omitted from the averages.
     pub other: usize,
-    /// Averages; none if no point has an answer.
+    /// Averages over the points with a prediction; `None` if there are none.
     pub averages: Option<Averages>,
 }
 
-/// Averages of the absolute differences.
+/// Averages of the absolute differences between predicted and measured values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Averages {
     /// Mean of the absolute differences.
@@ -72,7 +73,7 @@ pub struct Averages {
 }
 
 impl Summary {
-    /// Summarises a model's answers; points without an answer count by their reason.
+    /// Summarises a model's differences, one for each point; an error stands for a point without a prediction.
     pub fn of(differences: &[Result<f64, ModelError>]) -> Summary {
         let valid: Vec<f64> = differences.iter().flatten().map(|value| value.abs()).collect();
         let unstable = |answer: &&Result<f64, ModelError>| matches!(answer, Err(ModelError::Unstable { .. }));
@@ -90,8 +91,8 @@ impl Summary {
     }
 }
 
-/// Returns the indices of the points that all models answer: only these are used to compare models. Each model has
-/// its answers point by point.
+/// Returns the indices of the points for which all models have a prediction. Only these points serve to compare models.
+/// `models` has a list for each model, with a result for each point.
 pub fn common(models: &[&[Result<f64, ModelError>]]) -> Vec<usize> {
     let points = models.iter().map(|answers| answers.len()).min().unwrap_or(0);
     (0..points).filter(|point| models.iter().all(|answers| answers[*point].is_ok())).collect()
