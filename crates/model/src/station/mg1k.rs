@@ -7,18 +7,21 @@ use crate::{Distribution, ModelError};
 use num_complex::Complex64;
 use std::sync::Arc;
 
-/// Most places of an M/G/1/K queue.
+/// Maximum number of places of an M/G/1/K queue, including the one in service.
 pub const MAX_PLACES_GENERAL: usize = 5000;
-/// Probability below which numbers of arrivals during a service are omitted from the sojourn times' transform.
+/// Probability below which high numbers of arrivals during a service are omitted from the transform of the sojourn
+/// times.
 const NEGLIGIBLE: f64 = 1e-17;
 
-/// Solves M/G/1/K: Poisson arrivals at `arrival_rate` per second, services of any law, at most `places` packets
-/// including the one in service; packets that find no place are lost. Any load. Exact: the Markov chain at departures
-/// (Gross and Harris, Fundamentals of Queueing Theory, 1998, 5.1.8), solved by level crossings without subtraction,
-/// so that tiny losses keep their digits.
+/// Solves the M/G/1/K queue exactly: Poisson arrivals at `arrival_rate` per second, independent service times with any
+/// distribution, and at most `places` packets including the one in service; a packet that finds no free place is lost.
+/// The load may exceed 1.
+///
+/// The method is the Markov chain at departures (Gross and Harris, Fundamentals of Queueing Theory, 1998, 5.1.8). It is
+/// solved by level crossings without subtraction, so that tiny losses keep their digits.
 ///
 /// # Errors
-/// `DOMAIN` for a rate that is not above 0 and places outside 1 to [`MAX_PLACES_GENERAL`].
+/// `DOMAIN` for a rate that is not above 0, or for `places` outside 1 to [`MAX_PLACES_GENERAL`].
 pub fn mg1k(arrival_rate: f64, service: &Law, places: usize) -> Result<SteadyState, ModelError> {
     let arrival_rate = positive("arrival rate", arrival_rate)?;
     let places = self::places("K", places, MAX_PLACES_GENERAL)?;
@@ -45,8 +48,9 @@ pub fn mg1k(arrival_rate: f64, service: &Law, places: usize) -> Result<SteadySta
 
 /// Returns the probabilities that a departing packet leaves 0 to `places` - 1 others behind.
 ///
-/// The number goes from at most j to more as often as it returns from j + 1 to j: pi_(j+1) a_0 = pi_0 P(A > j) + sum
-/// over i = 1..j of pi_i P(A > j - i + 1).
+/// With pi_i for these probabilities and A for the number of arrivals during a service: the number left behind rises
+/// from at most j to more than j as often as it falls from j + 1 to j. So pi_(j+1) P(A = 0) = pi_0 P(A > j) + sum over
+/// i = 1..j of pi_i P(A > j - i + 1).
 fn left_behind(arrivals: &Arrivals, places: usize) -> Vec<f64> {
     let none = arrivals.exactly[0];
     let mut pi = vec![0.0; places];
@@ -61,7 +65,7 @@ fn left_behind(arrivals: &Arrivals, places: usize) -> Vec<f64> {
         let later: f64 = (1..=j).map(|i| pi[i] * arrivals.more_than[j - i + 1]).sum();
         pi[j + 1] = (up + later) / none;
         if pi[j + 1] > 1.0 {
-            // The largest is scaled to 1 at all times, because overload makes them grow without bound.
+            // All are scaled so that the largest is 1, because they grow without bound under overload.
             let largest = pi[j + 1];
             pi[..=j + 1].iter_mut().for_each(|p| *p /= largest);
         }
@@ -71,28 +75,34 @@ fn left_behind(arrivals: &Arrivals, places: usize) -> Vec<f64> {
     pi
 }
 
-/// Returns pairs of the number of packets at the start of a service and its frequency for each departure: after an
-/// empty queue a service starts with one.
+/// Returns the numbers of packets at the start of a service, each with its probability. After an empty queue a service
+/// starts with one packet.
 fn starts(left_behind: &[f64]) -> impl Iterator<Item = (usize, f64)> + '_ {
     let first = left_behind[0] + left_behind.get(1).copied().unwrap_or(0.0);
     std::iter::once((1, first)).chain(left_behind.iter().copied().enumerate().skip(2))
 }
 
-/// Sojourn times of the packets that an M/G/1/K queue accepts.
+/// Distribution of the sojourn times of the packets that an M/G/1/K queue accepts.
 ///
-/// Consider a packet that arrives during a service that started with i packets, as the n-th since its start. It stays
-/// for the rest of that service and i + n more. The joint transform of n and that rest, g_n(s), satisfies (lambda -
-/// s) g_n = lambda g_(n-1) - a_n with lambda g_(-1) = S*(s), by partial integration of its definition.
+/// Consider a packet that arrives during a service. Let i be the number of packets at the start of that service, and n
+/// the number of packets that arrived since then. The packet stays for the rest of that service, and for i + n further
+/// services, the last of which is its own. Let g_n(s) be the joint transform of n and the rest of the service, S*(s)
+/// the transform of the service time, lambda the arrival rate, and a_n the probability of n arrivals during a service.
+/// Partial integration of the definition of g_n gives (lambda - s) g_n = lambda g_(n-1) - a_n, with lambda g_(-1) =
+/// S*(s).
 #[derive(Debug)]
 pub(crate) struct FiniteSojourn {
+    /// Arrival rate per second.
     rate: f64,
     service: Law,
     places: usize,
+    /// Probability that an accepted packet finds the queue empty.
     empty: f64,
+    /// Numbers of packets at the start of a service, each with its probability.
     starts: Vec<(usize, f64)>,
-    /// P(A = n).
+    /// Probabilities of n arrivals during a service, by n.
     arrivals: Vec<f64>,
-    /// Probability of finding more than j packets.
+    /// Probabilities that a packet arrives during a service and finds more than j packets, by j.
     found_more: Vec<f64>,
     mean: f64,
     variance: f64,
@@ -131,8 +141,8 @@ impl FiniteSojourn {
         found
     }
 
-    /// Returns the first and second moment: derivatives of the transform at 0, in which those of g_n are sums of
-    /// tails.
+    /// Returns the first and the second moment of the sojourn time. They are derivatives of its transform at 0; those
+    /// of g_n are sums of tail probabilities of the number of arrivals.
     fn moments(&self, arrivals: &Arrivals) -> (f64, f64) {
         let (m1, m2) = (self.service.mean(), self.service.second_moment());
         let (mut first, mut second) = (self.empty * m1, self.empty * m2);
@@ -180,10 +190,11 @@ impl FiniteSojourn {
         service * self.empty + busy
     }
 
-    /// Returns the probability of more than `t` for constant services, otherwise none. The others' services then take
-    /// j times a service for a packet that finds j packets. So the rest of the current service is compared with less
-    /// than one service only for a single j. There, n packets have arrived since its start if more than n arrive in
-    /// its part that may be over.
+    /// Returns the probability that a sojourn takes longer than `t` seconds if the service time is constant, otherwise
+    /// `None`. A packet that finds j packets stays for the rest of the current service and j services. So the length of
+    /// that rest decides for a single j only. For this j, the sojourn is longer than `t` if the packet arrives in the
+    /// first (j + 1) service times - `t` of the current service: if more than n packets arrive in this time, where n is
+    /// the number of packets that arrived before it since the start of the service.
     pub(crate) fn tail(&self, t: f64) -> Option<f64> {
         let [Part { shape: Shape::Constant(service), .. }] = *self.service.parts() else { return None };
         let alone = if t < service { self.empty } else { 0.0 };
@@ -200,7 +211,7 @@ impl FiniteSojourn {
         Some((alone + partly + self.found_more[divided]).clamp(0.0, 1.0))
     }
 
-    /// Returns lambda g_n(s) for n below `places`, by the recursion in the direction in which errors shrink.
+    /// Returns lambda g_n(s) for n below `places`. The recursion runs in the direction in which errors shrink.
     fn rests(&self, s: Complex64, service: Complex64) -> Vec<Complex64> {
         let factor = Complex64::ONE - s / self.rate;
         let mut rests = vec![Complex64::ZERO; self.places];
@@ -223,7 +234,7 @@ impl FiniteSojourn {
     }
 }
 
-/// Returns P(A > n) of a Poisson law for n up to `most`.
+/// Returns the probabilities that a number with Poisson distribution and mean `mean` exceeds n, for n from 0 to `most`.
 fn more_than(mean: f64, most: usize) -> Vec<f64> {
     let mut terms: Vec<f64> = (0..=most).map(|n| ln_poisson(n, mean).exp()).collect();
     let within: f64 = terms.iter().sum();
