@@ -1,5 +1,6 @@
-//! Evaluates a delay's tail repeatedly: terms with equal continuous parts are inverted together, and each line of the
-//! inversion once.
+//! Computes tail probabilities and quantiles of a delay's distribution. The distribution is a mixture of terms, each a
+//! constant plus continuous parts. Terms with equal continuous parts form a group, whose transform is inverted once for
+//! all of them. Values that the inversion needs again are kept.
 use crate::distribution::{Distribution, Term};
 use crate::inversion::{Inverse, points};
 use crate::leaf::Leaf;
@@ -8,12 +9,12 @@ use crate::{ModelError, check};
 use num_complex::Complex64;
 use std::collections::HashMap;
 
-/// Relative precision of quantiles: inverted tails are precise to about 1e-9, so more digits are useless.
+/// Relative precision of quantiles. More digits are useless, because inverted tails are precise to about 1e-9.
 const QUANTILE: f64 = 1e-10;
-/// Most doublings of an upper bound before a quantile is given up.
+/// Maximum number of doublings in the search for an upper bound of a quantile.
 const MAX_DOUBLINGS: u32 = 200;
 
-/// Distribution grouped by continuous parts.
+/// Distribution of a delay whose terms are grouped by their continuous parts.
 pub(crate) struct Tails<'a> {
     delay: &'a Distribution,
     groups: Vec<Group<'a>>,
@@ -21,13 +22,15 @@ pub(crate) struct Tails<'a> {
     shifts: Vec<f64>,
 }
 
-/// Terms that differ only in their constants.
+/// Terms of a distribution that have equal continuous parts, and differ only in their weights and constants.
 struct Group<'a> {
+    /// Continuous parts, whose sum the terms share.
     leaves: &'a [Leaf],
-    /// Weights and constants.
+    /// Weight and constant, in seconds, of each term.
     terms: Vec<(f64, f64)>,
-    /// Probability that the continuous parts are 0.
+    /// Probability that all continuous parts are 0.
     none: f64,
+    /// Inversion of the transform of the continuous parts' tail.
     inverse: Inverse,
 }
 
@@ -41,7 +44,8 @@ impl<'a> Tails<'a> {
         tails
     }
 
-    /// Adds the terms of a distribution, multiplied by `weight` and delayed by `shift`.
+    /// Adds the terms of a distribution to the groups. Their weights are multiplied by `weight`, and `shift` is added
+    /// to their constants. `known` has the index of each group by the identity of its continuous parts.
     fn gather(&mut self, delay: &'a Distribution, weight: f64, shift: f64, known: &mut HashMap<Vec<[u64; 3]>, usize>) {
         for term in delay.terms() {
             let (weight, shift) = (weight * term.weight, shift + term.shift);
@@ -57,7 +61,7 @@ impl<'a> Tails<'a> {
         }
     }
 
-    /// Returns the probability of more than `t` seconds.
+    /// Returns the probability that the delay exceeds `t` seconds.
     pub(crate) fn above(&mut self, t: f64) -> f64 {
         let mut sum = 0.0;
         for group in &mut self.groups {
@@ -69,7 +73,7 @@ impl<'a> Tails<'a> {
         sum.clamp(0.0, 1.0)
     }
 
-    /// Returns the probability of exactly `at` seconds, which is one of the constants.
+    /// Returns the probability that the delay is exactly `at` seconds, where `at` is one of the constants.
     fn jump(&self, at: f64) -> f64 {
         let of = |group: &Group<'_>| {
             let there = group.terms.iter().filter(|(_, shift)| *shift == at).map(|(weight, _)| weight);
@@ -80,8 +84,8 @@ impl<'a> Tails<'a> {
 
     /// Returns the smallest delay that a share `p` of the packets do not exceed, in seconds.
     ///
-    /// 1. Find the smallest constant that is exceeded with probability 1 - p at most. It is the quantile if the
-    ///    probability with this very delay included is above 1 - p.
+    /// 1. Find the smallest constant that the delay exceeds with probability 1 - p at most. It is the quantile if the
+    ///    delay is this constant or more with a probability above 1 - p.
     /// 2. Otherwise the quantile is between this constant and the previous one, or above the last; the tail is
     ///    continuous there.
     pub(crate) fn quantile(&mut self, p: f64) -> Result<f64, ModelError> {
@@ -99,13 +103,13 @@ impl<'a> Tails<'a> {
             (Some(low), Some(high)) => (low, high),
             (Some(low), None) => (low, self.beyond(low, p)?),
         };
-        // If the tail is constant at the wanted value, the beginning of that range is the quantile: 0 counts as
-        // below.
+        // If the tail is constant at the wanted value over a range, the beginning of the range is the quantile. So a
+        // difference of 0 counts as below.
         let strictly = |above: f64| if above > 0.0 { above } else { above.min(-f64::MIN_POSITIVE) };
         Ok(bracketed_to(QUANTILE, low, high, |t| strictly(self.above(t) - over)))
     }
 
-    /// Returns a delay above `low` that is exceeded with probability 1 - p at most.
+    /// Returns a value above `low` that the delay exceeds with probability 1 - p at most.
     fn beyond(&mut self, low: f64, p: f64) -> Result<f64, ModelError> {
         let mut high = low.max(self.delay.mean() + 3.0 * self.delay.sd());
         for _ in 0..MAX_DOUBLINGS {
@@ -124,7 +128,7 @@ impl<'a> Group<'a> {
         Group { leaves: &term.leaves, terms: Vec::new(), none, inverse: Inverse::default() }
     }
 
-    /// Returns the probability that the continuous parts exceed `t`.
+    /// Returns the probability that the sum of the continuous parts exceeds `t` seconds.
     fn above(&mut self, t: f64) -> f64 {
         match self.leaves {
             _ if t < 0.0 => 1.0,
