@@ -1,18 +1,18 @@
-//! Builds the frames of a generating port: maps a flow's number to header fields.
+//! Builds the frames that a generating port offers: maps the number of a flow to header fields.
 use super::order::MAX_FLOWS;
 use weir_memory::prefetch;
 use weir_packet::{Frame, FramePool};
 
-/// Bytes at a frame's start that are written for each frame; the rest keeps the buffer's previous contents.
+/// Number of bytes at the start of a frame that are written. Further bytes keep the buffer's previous contents.
 pub const HEADER: usize = 64;
 /// First bytes of a frame.
 pub type Header = [u8; HEADER];
-/// Lengths in bytes of frames with headers: from Ethernet's minimum to the maximum without a tag.
+/// Allowed lengths of frames with headers, in bytes without FCS: Ethernet's minimum to its maximum without a tag.
 pub const SIZES: std::ops::RangeInclusive<usize> = 60..=1514;
 
-/// Kind of headers: the fields in which flows differ. `flow` is a flow's number; `r` is the flow's number modulo the
-/// spread. All kinds but the last are UDP over IPv4 from 10.0.0.1 port 1024 to 192.168.0.1 port 2048, except as
-/// stated. Checksums are zero, so these frames do not suit receivers that verify checksums.
+/// Kind of the frames' headers: it determines in which fields flows differ. `flow` is the number of a flow; `r` is this
+/// number modulo the spread. All kinds but the last are UDP over IPv4 from 10.0.0.1 port 1024 to 192.168.0.1 port 2048,
+/// except as stated. Checksums are zero, so these frames do not suit receivers that verify checksums.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Headers {
     /// Source 10.0.0.0 + r, destination 192.168.0.0 + r modulo 2^16, source port 1024 + flow / spread modulo 2^15. If
@@ -31,13 +31,17 @@ pub enum Headers {
     Listed(Box<[Header]>),
 }
 
-/// Set of flows and the frames made of them.
+/// Set of flows, and builder of their frames.
 #[derive(Debug, Clone)]
 pub struct Flows {
     headers: Headers,
+    /// Number of flows.
     count: u32,
+    /// Number of distinct values of the varied field.
     spread: u32,
+    /// Length of the frames in bytes.
     size: usize,
+    /// Header bytes that all frames have in common.
     template: Header,
 }
 
@@ -70,7 +74,7 @@ impl Flows {
         self.count
     }
 
-    /// Returns the number of distinct values that flow entries can match on, for kinds that have a spread.
+    /// Returns the number of distinct values of the varied field, for kinds that use a spread.
     pub fn spread(&self) -> u32 {
         self.spread
     }
@@ -80,12 +84,12 @@ impl Flows {
         self.size
     }
 
-    /// Returns the kind of headers.
+    /// Returns the kind of the frames' headers.
     pub fn headers(&self) -> &Headers {
         &self.headers
     }
 
-    /// Returns the first bytes of a frame of `flow` (modulo the number of flows).
+    /// Returns the first bytes of a frame of the flow with number `flow` modulo the number of flows.
     pub fn header(&self, flow: u32) -> Header {
         let (mut pool, mut frames) = (FramePool::new(0, 0), Vec::with_capacity(1));
         self.make(&[flow % self.count], &mut pool, &mut frames);
@@ -96,7 +100,7 @@ impl Flows {
         header
     }
 
-    /// Appends one new frame for each of the given flows.
+    /// Appends a frame to `frames` for each flow number in `flows`. Buffers come from `pool`.
     #[inline]
     pub(super) fn make(&self, flows: &[u32], pool: &mut FramePool, frames: &mut Vec<Frame>) {
         let template = &self.template;
@@ -159,7 +163,7 @@ impl Flows {
 }
 
 impl Headers {
-    /// Returns the number of flows in the list; `None` for kinds without a list.
+    /// Returns the number of flows for which the list has values; `None` for kinds without a list.
     pub fn listed(&self) -> Option<usize> {
         match self {
             Headers::Destinations(list) => Some(list.len()),
@@ -174,12 +178,12 @@ const SOURCE: usize = 26;
 const DESTINATION: usize = 30;
 const SOURCE_PORT: usize = 34;
 const DESTINATION_PORT: usize = 36;
-/// First source address.
+/// First source address: 10.0.0.0.
 const SOURCES: u32 = 0x0a00_0000;
-/// First destination address.
+/// First destination address: 192.168.0.0.
 const DESTINATIONS: u32 = 0xc0a8_0000;
 const FIRST_PORT: u32 = 1024;
-/// Fields of a label stack entry: bottom of stack, and a time to live of 64.
+/// MPLS label stack entry without its label: bottom of the stack, and a time to live of 64.
 const BOTTOM_AND_TTL: u32 = 0x140;
 
 #[inline(always)]
