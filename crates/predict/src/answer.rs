@@ -86,7 +86,8 @@ pub struct FlowAnswer {
     pub packets_per_s: f64,
     /// Delay from sending to receiving; for pings, the round trip.
     pub delay: Option<Delays>,
-    /// Delay of packets that no switch sends to the controller; `None` if the flow has no packets of the other kind.
+    /// Delay of packets that no switch sends to the controller. Present only if there are other packets, or no steady
+    /// state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Delays>,
     /// Delay of packets that a switch sends to the controller.
