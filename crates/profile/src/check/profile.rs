@@ -1,4 +1,4 @@
-//! Checks a whole profile.
+//! Checks a profile file as a whole, and converts it to a [`Profile`].
 use super::levels::{self, Levels};
 use super::reader::{Checked, Problem, Reader};
 use super::timing;
@@ -12,10 +12,10 @@ use toml::Spanned;
 use weir_model::Law;
 use weir_model::switch::forward::BASE;
 
-/// Relative tolerance for a value at the end of its interval, as rounding causes.
+/// Relative tolerance in the check that a value lies in its interval, because both may be rounded.
 const ROUNDING: f64 = 1e-9;
 
-/// Checks a profile and converts it.
+/// Checks a parsed profile file, and converts it. `found` is the evidence that was separated from the parameters.
 pub(crate) fn profile(document: Document, found: Found) -> Checked<Profile> {
     let reader = Reader { what: String::new() };
     let origin = *document.origin.as_ref();
@@ -82,7 +82,8 @@ fn effect(document: &Document) -> Checked<Option<ServiceTime>> {
     without_length(&reader, "effect", document.effect.as_ref(), "it is of changes, whatever their length")
 }
 
-/// Reads a law of times without a time for each byte; none if it takes no time.
+/// Reads the distribution of a time under the name `key`, and checks that it has no part that grows with a length
+/// (`per_byte`); `reason` says in the error why there is none. Returns `None` if the time is missing or zero.
 fn without_length(
     reader: &Reader,
     key: &str,
@@ -97,7 +98,8 @@ fn without_length(
     Ok(time)
 }
 
-/// Reads the service times. Without a service of the data path, that of the first level's packets is used.
+/// Reads the service times of the data path and the agents. If the file has none for the data path, it is derived from
+/// `first`, the forwarding of the first table level.
 fn service_times(document: &Document, first: Option<&LevelForwarding>) -> Checked<Option<SwitchTiming>> {
     let reader = Reader { what: "timing".to_owned() };
     let data = first.and_then(at_base);
@@ -115,7 +117,8 @@ fn service_times(document: &Document, first: Option<&LevelForwarding>) -> Checke
     timing::with_data(&reader, written, data).map(Some)
 }
 
-/// Returns the service time of an idle table for packets of any length, with all other factors as at the base.
+/// Returns the time that the data path takes for a packet, by its length. The other factors on which forwarding depends
+/// (time between packets, number of entries) have their base values ([`BASE`]). Returns `None` if it takes no time.
 pub(crate) fn at_base(level: &LevelForwarding) -> Option<ServiceTime> {
     let law = level.of(MatchKind::L2L3);
     let per_byte_s = law.slopes.per_byte_s.max(0.0);
@@ -124,7 +127,8 @@ pub(crate) fn at_base(level: &LevelForwarding) -> Option<ServiceTime> {
     Some(ServiceTime { law, per_byte_s }).filter(|time| *time != ServiceTime::default())
 }
 
-/// Adds the evidence to the parameters, and checks that values lie in their intervals.
+/// Adds the evidence to the profile, and checks that it belongs to existing parameters and that their values lie in the
+/// intervals.
 fn attach(profile: &mut Profile, found: Found) -> Checked<()> {
     let parameters = profile.parameters();
     for (key, (evidence, span)) in found {
