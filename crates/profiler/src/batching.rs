@@ -1,13 +1,14 @@
-//! Finds how a switch batches commands: how long it waits for a further command, and how many commands fill a batch.
+//! Determines how a switch batches commands: how long it waits for a further command before it carries out those that
+//! it has (time-out), and how many commands fill a batch.
 //!
-//! Two commands are sent, the second some time after the first. A switch that waits for more commands carries out the
-//! *first* command later by that time. The time-out is the longest distance for which this happens. A burst that
-//! fills a batch is carried out without waiting: its first command is done earlier than that of a burst with one
+//! Two commands are sent, the second some time after the first. A switch that waits for further commands carries out
+//! the *first* command later by that time. The time-out is the longest time for which this happens. A burst that fills
+//! a batch is carried out without waiting: its first command is carried out earlier than that of a burst with one
 //! command less.
 //!
-//! On a switch whose changes take effect together, the first of two commands shows only when both are carried out. So
-//! it is compared with the first of two commands sent at once. Delays within the noise of a single command do not
-//! count as waiting.
+//! On some switches, several changes take effect together: the first of two commands takes effect only when both are
+//! carried out. So its time is compared with that of the first of two commands sent at once. Delays within the noise of
+//! a single command do not count as waiting.
 use crate::bench::{Bench, Change, Sign, Watch};
 use crate::levels::alike;
 use crate::rules::Rule;
@@ -17,31 +18,32 @@ use std::time::Duration;
 use weir_model::fit::order::Middle;
 use weir_model::switch::batch::Batching;
 
-/// Runs of each case.
+/// Number of measurements of each case, of which the median counts.
 const RUNS: u32 = 5;
-/// Runs of a single command, from which the noise is estimated.
+/// Number of measurements of a single command, from which the noise is estimated.
 const CHANCE_RUNS: u32 = 9;
-/// Longest time between two commands that is tried.
+/// Maximum time between two commands in the search for the time-out.
 const LONGEST: Duration = Duration::from_secs(1);
-/// Precision of the time-out, as a share of it.
+/// Width of the interval in which the time-out is found, as a share of the time-out.
 const PRECISION: f64 = 0.01;
-/// Allowance for noise, as a factor: a command alone that takes less than the time-out by this factor did not wait.
+/// Allowance for noise, as a factor: a single command whose time is below the time-out even if multiplied by this
+/// factor did not wait.
 const SLACK: f64 = 1.2;
-/// Shortest time-out that is searched for.
+/// Minimum time-out that is searched for.
 const SHORTEST: Duration = Duration::from_micros(100);
 
-/// Batching found in a switch, with notes.
+/// Result of the measurement.
 #[derive(serde::Serialize, serde::Deserialize, Debug, Clone, PartialEq)]
 pub struct Found {
-    /// Batching as the model describes it.
+    /// Batching of the switch in the form that models use.
     pub batching: Batching,
-    /// Interval that contains the time-out, in seconds; none without batches.
+    /// Interval that contains the time-out, in seconds; `None` if the switch does not batch commands.
     pub timeout_s: Option<[f64; 2]>,
     /// Remarks for the user.
     pub notes: Vec<String>,
 }
 
-/// Finds the time-out and the size of batches by halving intervals.
+/// Measures the time-out and the size of batches by halving intervals.
 pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> Result<Found, ProfilerError> {
     bench.during = "looking for batches".to_owned();
     bench.clear()?;
@@ -72,10 +74,11 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
     Ok(found)
 }
 
-/// Completion time of a burst's first command, in seconds, and the median width of the bracket that packets give for
-/// it.
+/// Measured times of bursts of one kind.
 struct Times {
+    /// Time in seconds from sending a burst until its first command takes effect: median and spread.
     first: Middle,
+    /// Median width of the interval to which test packets narrow this time down.
     width: Duration,
 }
 
@@ -85,14 +88,17 @@ impl Times {
     }
 }
 
+/// Search in progress.
 struct Look<'e, 'a> {
     bench: &'e mut Bench<'a>,
     store: &'e mut Store,
+    /// Number of the next entry to be added.
     next: u32,
 }
 
 impl Look<'_, '_> {
-    /// Returns the median time until the first of `commands` commands, sent `apart` from each other, is done.
+    /// Returns the median time until the first of `commands` commands takes effect. They are sent with the time `apart`
+    /// between each other.
     fn first_done(&mut self, commands: u32, apart: Duration) -> Result<Duration, ProfilerError> {
         Ok(self.times(commands, apart, RUNS)?.median())
     }
@@ -122,21 +128,23 @@ impl Look<'_, '_> {
         Ok(Times { first: Middle::of(&times)?, width: Duration::from_secs_f64(Middle::of(&widths)?.median) })
     }
 
-    /// Returns true if the first of two commands sent `apart` from each other waits for the second: if it is done
-    /// later than `usual` by more than half of `apart`.
+    /// Returns true if the first of two commands, sent with the time `apart` between them, waits for the second: if it
+    /// takes effect later than `usual` by more than half of `apart`.
     fn waits(&mut self, usual: Duration, apart: Duration) -> Result<bool, ProfilerError> {
         Ok(self.first_done(2, apart)? > usual + apart / 2)
     }
 
-    /// Returns bounds of the time-out; none if the switch does not wait, or if the time-out exceeds [`LONGEST`].
+    /// Returns a lower and an upper bound of the time-out. Returns `None` if the switch does not wait, or if no upper
+    /// bound was found before the time tried exceeded [`LONGEST`]. Times are doubled, so time-outs above half of
+    /// [`LONGEST`] may be missed.
     fn timeout(
         &mut self,
         alone: Duration,
         usual: Duration,
         blur: Duration,
     ) -> Result<Option<(Duration, Duration)>, ProfilerError> {
-        // A time-out much shorter than a single command's duration, the noise or the packet spacing cannot be
-        // measured, and does not matter.
+        // A time-out that is much shorter than the time of a single command, the noise or the time between test
+        // packets cannot be measured, and hardly changes the times of commands.
         let shortest = SHORTEST.max(alone.mul_f64(0.02)).max(blur * 2);
         if !self.waits(usual, shortest)? {
             return Ok(None);
@@ -155,15 +163,15 @@ impl Look<'_, '_> {
         Ok(Some((low, high)))
     }
 
-    /// Returns the size of the smallest burst that fills a batch, up to `batch_max` commands; none if no burst did.
-    /// `first` holds the completion times of a single command and of the first of two.
+    /// Returns the number of commands in the smallest burst that fills a batch; `None` if `batch_max` commands do not.
+    /// `first` holds the times until a single command and the first of two commands take effect.
     fn most(&mut self, first: [Duration; 2], timeout: Duration, batch_max: u32) -> Result<Option<u32>, ProfilerError> {
         let half_s = timeout.as_secs_f64() / 2.0;
         let [alone_s, together_s] = first.map(|time| time.as_secs_f64());
         if together_s < alone_s - half_s {
             return Ok(Some(2));
         }
-        // Largest burst that did not fill a batch, its time, and the additional time for each further command.
+        // Size of the largest burst that did not fill a batch, its time, and the time that each further command adds.
         let (mut low, mut at_s, mut each_s) = (2, together_s, (together_s - alone_s).max(0.0));
         let (mut tried, mut high) = (4.min(batch_max), None);
         while tried > low {
