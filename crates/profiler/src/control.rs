@@ -1,5 +1,5 @@
-//! Measures the control plane's grid: adding, modifying and deleting, by order of priorities, number of entries
-//! present and number of commands sent at once (Cheng 2015, section 4.1).
+//! Measures how long a switch takes to add, modify and delete flow entries. The times are measured on a grid: order of
+//! priorities, number of entries in the table, and number of commands sent at once (Cheng 2015, section 4.1).
 use crate::bench::{Bench, Change, Outcome, Sign, Watch, Way};
 use crate::rules::{GROUP_ENTRIES, Rule, number};
 use crate::store::{Row, Store};
@@ -9,60 +9,65 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use weir_profile::MatchKind;
 
-/// Groups of entries: present before a burst, added by a burst, and deleted by one command.
+/// Number of the group ([`number`]) of entries that are in the table before a burst.
 const THERE: u32 = 1;
+/// Number of the group of entries that a burst adds.
 const ADDED: u32 = 100;
+/// Number of the group of entries that one command deletes.
 const DELETED: u32 = 200;
-/// Rising priorities start at the lower end, falling ones at the upper end; switches may reserve 500 and below.
+/// Lowest priority used: start of ascending priorities. Switches may reserve priorities up to 500.
 const LOWEST: u16 = 501;
+/// Highest priority used: start of descending priorities.
 const HIGHEST: u16 = 65_000;
+/// Priority of all entries if they have equal ones. Also the number of different ascending or descending priorities.
 const MIDDLE: u16 = 32_000;
-/// Most attempts at a burst whose time was blurred because the measuring machine was busy.
+/// Maximum number of attempts to time a burst. An attempt is repeated if its time is imprecise (blurred), because the
+/// measuring machine was busy.
 const ATTEMPTS: u32 = 3;
-/// Fewest numbers of entries that are measured in each level.
+/// Minimum number of table sizes that are measured in each level.
 const PLACES: u64 = 3;
 
-/// Kind of commands in a timed burst.
+/// Kind of the commands in a timed burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
-    /// Adds entries, each by a command.
+    /// Adds entries, one by each command.
     Add,
-    /// Modifies entries, each by a command.
+    /// Modifies entries, one by each command.
     Modify,
-    /// Deletes entries, each by a command.
+    /// Deletes entries, one by each command.
     Delete,
     /// Deletes several entries by one command.
     DeleteMany,
 }
 
-/// Burst that was timed.
+/// Measured time of a burst: commands that were sent at once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timed {
-    /// Kind of its commands.
+    /// Kind of the commands.
     pub command: Command,
-    /// Order of priorities of the entries present and added.
+    /// Order of the priorities of the entries in the table and of the added ones.
     pub priorities: Priorities,
-    /// Number of the grid's entries present.
+    /// Number of entries in the table, by the grid.
     pub entries: u64,
     /// Number of commands; for [`Command::DeleteMany`], number of entries that the command deletes.
     pub batch: u32,
     /// Index of the repetition, from 0.
     pub run: u32,
-    /// Lower bound of the time from sending to completion, in seconds.
+    /// Lower bound of the time from sending the burst to its completion, in seconds.
     pub low_s: f64,
-    /// Upper bound of that time, in seconds.
+    /// Upper bound of the time from sending the burst to its completion, in seconds.
     pub high_s: f64,
-    /// Time from sending to the barrier's reply, in seconds.
+    /// Time from sending the burst to the reply of its barrier, in seconds.
     pub barrier_s: f64,
-    /// True if commands were certainly carried out in another order than they were sent.
+    /// True if commands were certainly not carried out in the order in which they were sent.
     pub reordered: bool,
     /// Cost terms of the burst.
     pub terms: Terms,
 }
 
 impl Timed {
-    /// Returns the time from sending to completion, in seconds: the middle of the bracket.
+    /// Returns the time from sending the burst to its completion, in seconds: the middle between the bounds.
     pub fn seconds(&self) -> f64 {
         (self.low_s + self.high_s) / 2.0
     }
@@ -91,7 +96,7 @@ impl Timed {
     }
 }
 
-/// Cell of the grid.
+/// Measurement to be made: cell of the grid, and index of its repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Case {
     command: Command,
@@ -109,18 +114,20 @@ struct Measuring<'e, 'a> {
     progress: &'e mut Progress<'a>,
     /// Number of entries the switch has room for.
     room: u64,
+    /// Measurements that have been made.
     done: BTreeSet<Case>,
     timed: Vec<Timed>,
-    /// Next number of an added entry.
+    /// Number within its group of the next added entry.
     next: u32,
-    /// True if blurred bursts are kept too: in the last attempt.
+    /// True in the last attempt to time a burst: the time is kept even if it is blurred.
     keeps_blurred: bool,
-    /// True if a burst was blurred and not kept.
+    /// True if the time of a burst was blurred and not kept.
     was_blurred: bool,
 }
 
-/// Measures the cells of the grid that the store does not have. Returns all bursts, also those from the store, and
-/// the error that ended the measurement, if any.
+/// Measures the cells of the grid that are not in the store yet. `room` is the number of entries the switch has room
+/// for; `None` if unlimited. Returns the times of all bursts, including those from the store, and the error that ended
+/// the measurement early, if there was one.
 pub(crate) fn measure<'a>(
     bench: &mut Bench<'a>,
     grid: &Grid,
@@ -140,8 +147,9 @@ pub(crate) fn measure<'a>(
     (measuring.timed, ended)
 }
 
-/// Returns rising numbers of present entries: the grid's, as far as `least` more entries fit in `room`, plus
-/// [`PLACES`] numbers for each level that fewer than [`PLACES`] of them end in, up to `most`.
+/// Returns the numbers of entries in the table at which bursts are measured, ascending: the numbers of `grid`, as far
+/// as `least` more entries fit in `room`. If fewer than [`PLACES`] of them lie in a level (`sizes`), [`PLACES`] numbers
+/// in this level are added, up to `most`.
 fn beside(grid: &[u32], sizes: &[Option<u64>], least: u64, room: u64, most: u64) -> Vec<u32> {
     let mut entries: BTreeSet<u64> = grid
         .iter()
@@ -190,14 +198,14 @@ impl Measuring<'_, '_> {
         Ok(())
     }
 
-    /// Returns the burst sizes for which there is room beside `entries` entries.
+    /// Returns the burst sizes of the grid that fit in the table together with `entries` entries.
     fn batches(&self, entries: u32) -> impl Iterator<Item = u32> {
         let room = self.room;
         self.grid.batches.iter().copied().filter(move |batch| u64::from(entries) + u64::from(*batch) <= room)
     }
 
-    /// Returns the numbers of present entries to measure: the grid's as far as there is room, and more in levels with
-    /// few of them, so that each level shows its costs.
+    /// Returns the numbers of entries in the table at which bursts are measured: those of the grid as far as there is
+    /// room, and further ones in levels with few of them, so that each level's costs can be determined.
     fn beside(&self) -> Vec<u32> {
         let least = self.grid.batches.first().copied().unwrap_or(1).into();
         let most = self.room.min(self.grid.entries_max.into());
@@ -206,7 +214,7 @@ impl Measuring<'_, '_> {
         beside(&self.grid.entries, &sizes, least, self.room, most)
     }
 
-    /// Times single commands that delete several entries.
+    /// Measures the times of single commands that each delete several entries.
     fn deletions(&mut self, priorities: Priorities) -> Result<(), ProfilerError> {
         let (grid, room) = (self.grid, self.room);
         for matching in grid.deletions.iter().filter(|matching| u64::from(**matching) <= room) {
@@ -229,7 +237,7 @@ impl Measuring<'_, '_> {
         Ok(())
     }
 
-    /// Returns `count` entries with the given order of priorities, to follow `from` entries already present.
+    /// Returns `count` new entries of a group, with priorities that continue those of `from` entries in the table.
     fn rules(&mut self, group: u32, priorities: Priorities, from: u32, count: u32) -> Vec<Rule> {
         (0..count)
             .map(|at| {
@@ -245,7 +253,7 @@ impl Measuring<'_, '_> {
             .collect()
     }
 
-    /// Times all bursts beside `entries` entries.
+    /// Measures the times of all bursts with `entries` entries in the table.
     fn with_entries(&mut self, priorities: Priorities, entries: u32) -> Result<(), ProfilerError> {
         let grid = self.grid;
         let batches: Vec<u32> = self.batches(entries).collect();
@@ -280,7 +288,7 @@ impl Measuring<'_, '_> {
         Ok(())
     }
 
-    /// Adds entries until `entries` are present.
+    /// Adds entries until the table has `entries` of them.
     fn there(&mut self, priorities: Priorities, entries: u32) -> Result<(), ProfilerError> {
         let are = u32::try_from(self.bench.entries()).unwrap_or(u32::MAX);
         if are < entries {
@@ -310,7 +318,7 @@ impl Measuring<'_, '_> {
         self.keep(case, outcome)
     }
 
-    /// Times adding entries and then deleting them, each by a command.
+    /// Measures the times of a burst that adds entries, and of a burst that deletes them, one by each command.
     fn add_and_delete(&mut self, add: Case, delete: Case) -> Result<(), ProfilerError> {
         if self.done.contains(&add) && self.done.contains(&delete) {
             return Ok(());
@@ -328,8 +336,8 @@ impl Measuring<'_, '_> {
             self.next = (self.next + 1) % GROUP_ENTRIES;
         }
         let changes: Vec<Change> = rules.iter().copied().map(Change::Add).collect();
-        // If packets decide which entry moves, packets to one entry of the burst would change the place of the next:
-        // watch only the last one.
+        // If the traffic decides which entries the switch moves to another level, packets to one entry of the burst
+        // would change the level of the next one. Then only the last entry gets packets.
         let first_watched = if self.bench.packets_decide() { rules.len().saturating_sub(1) } else { 0 };
         let watches: Vec<Watch> = rules
             .iter()
@@ -360,8 +368,8 @@ impl Measuring<'_, '_> {
         self.refill(add.priorities)
     }
 
-    /// Fills free room in the upper levels again. Deleting entries that had displaced others leaves room there, into
-    /// which the next entries would be inserted.
+    /// Adds entries until the first level is full again, if there are entries in lower levels. Deleting entries that
+    /// had displaced others leaves room there, into which the next entries would be inserted.
     fn refill(&mut self, priorities: Priorities) -> Result<(), ProfilerError> {
         let (Some(tables), Some(model)) = (self.bench.tables(), self.bench.model()) else { return Ok(()) };
         let below: u64 = tables.occupancy().iter().skip(1).sum();
@@ -380,7 +388,7 @@ impl Measuring<'_, '_> {
         self.bench.fill(&rules).map(drop)
     }
 
-    /// Measures a burst, and repeats it while it was blurred, up to [`ATTEMPTS`] times.
+    /// Runs a measurement, and repeats it while its time is blurred; at most [`ATTEMPTS`] attempts.
     fn until_clear(&mut self, measure: impl Fn(&mut Self) -> Result<(), ProfilerError>) -> Result<(), ProfilerError> {
         for attempt in 1..=ATTEMPTS {
             (self.keeps_blurred, self.was_blurred) = (attempt == ATTEMPTS, false);
