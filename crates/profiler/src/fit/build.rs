@@ -1,4 +1,4 @@
-//! Builds the profile from all measurements and fits.
+//! Builds a device's profile from all measurements and the costs fitted to them.
 use super::costs::Costs;
 use super::{effect, forwarding, service};
 use crate::control::{Command, Timed};
@@ -15,46 +15,48 @@ use weir_profile::{
     Barrier, ControlPath, Evidence, LevelForwarding, Origin, Profile, Returns, ServiceTime, SwitchTiming,
 };
 
-/// Largest share of bursts answered before they were done with which barriers still count as waiting.
+/// Maximum share of bursts whose barrier may be answered too early for the switch to count as one whose barriers wait
+/// for commands.
 const EARLY: f64 = 0.5;
-/// A barrier answered before this share of its commands' cost has not waited for them.
+/// Share of the computed time of a burst's commands; a barrier that was answered before it did not wait for them.
 const SURELY: f64 = 0.5;
-/// Time between packets for the controller, in seconds: each finds the switch idle.
+/// Time between packets for the controller in seconds; long enough that each finds the switch idle.
 const ALONE_S: f64 = 5e-3;
-/// Default of `SwitchTiming::slow`: packets that took longer at the switch count as held up.
+/// Default of `SwitchTiming::slow`: time at the switch above which a packet counts as held up.
 const SLOW: std::time::Duration = std::time::Duration::from_millis(1);
 
-/// Description of a profile by its author.
+/// Texts and names in a profile that do not come from measurements.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct About {
     /// Name of the profile.
     pub name: String,
-    /// Name of the device.
+    /// Name of the measured device.
     pub device: String,
-    /// Method of the measurement.
+    /// Source of the profile's numbers: what was measured, with which grid and seed.
     pub source: String,
     /// Date of the measurement.
     pub date: Option<String>,
-    /// Folder of the raw runs.
+    /// Folder of the measured raw data.
     pub runs: Option<std::path::PathBuf>,
 }
 
-/// Behaviour of barriers, with evidence.
+/// Behaviour of a switch's barriers, with evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Barriers {
-    /// Behaviour as profiles describe it.
+    /// Behaviour in the form that profiles have.
     pub barrier: Barrier,
     /// Evidence for the barrier's lag.
     pub evidence: Option<Evidence>,
-    /// Number of bursts whose barrier was answered too early, and number of all.
+    /// Number of bursts whose barrier was answered before the commands took effect, and number of all bursts.
     pub early: [usize; 2],
     /// Number of bursts carried out in another order than they were sent.
     pub reordered: usize,
 }
 
-/// Derives the behaviour of barriers from timed bursts. The bursts timed most precisely give the lag of replies. If
-/// changes take effect later than they are carried out, the fitted costs say when commands were carried out. `most`
-/// is the batch size: for larger bursts the costs do not include the wait for the burst's own last batch.
+/// Determines the behaviour of barriers from timed bursts. The time from the end of a burst to the barrier's reply
+/// (lag) comes from the bursts that were timed most precisely. If changes take effect later than they are carried out,
+/// the end of a burst is computed from the fitted costs. `most` is the batch size; in that case larger bursts are not
+/// used, because the costs do not include the wait for the last batch.
 pub fn barriers(timed: &[Timed], costs: &Costs, most: u32) -> Result<Barriers, ProfilerError> {
     let bursts: Vec<&Timed> =
         timed.iter().filter(|one| matches!(one.command, Command::Add | Command::Modify)).collect();
@@ -95,12 +97,12 @@ pub fn barriers(timed: &[Timed], costs: &Costs, most: u32) -> Result<Barriers, P
     Ok(Barriers { barrier: Barrier { waits, lag }, evidence, early: [early, bursts.len()], reordered })
 }
 
-/// Returns the names of levels, the fastest first.
+/// Returns names for a number of table levels, the fastest first.
 fn names(levels: usize) -> Vec<String> {
     (1..=levels).map(|level| if levels == 1 { "table".to_owned() } else { format!("level {level}") }).collect()
 }
 
-/// Builds the profile.
+/// Builds the profile of a measured device.
 pub(crate) fn profile(about: &About, measured: &Measurement) -> Result<Profile, ProfilerError> {
     let mut evidence: BTreeMap<String, Evidence> = BTreeMap::new();
     let tables = tables(measured, &mut evidence);
@@ -135,8 +137,8 @@ pub(crate) fn profile(about: &About, measured: &Measurement) -> Result<Profile, 
     Ok(Profile { runs, ..read })
 }
 
-/// Returns the time from when commands were carried out until packets are treated accordingly, without the rig's own
-/// delay.
+/// Returns the time from the moment when commands are carried out until they affect packets, without the delay of the
+/// measuring rig.
 fn effect(
     measured: &Measurement,
     evidence: &mut BTreeMap<String, Evidence>,
@@ -240,7 +242,7 @@ fn all_forwarding(
     Ok(made)
 }
 
-/// Returns the delays of packets without the rig's own delay.
+/// Subtracts the delay of the measuring rig from the delays of packets.
 fn without_rig(rows: &[DelayRow], rig: &Rig) -> Vec<DelayRow> {
     let off = |row: &DelayRow| {
         let delay_s = row.delay_s.map(|delay_s| rig.off(delay_s, row.bytes, row.gap_us));
@@ -249,7 +251,7 @@ fn without_rig(rows: &[DelayRow], rig: &Rig) -> Vec<DelayRow> {
     rows.iter().map(off).collect()
 }
 
-/// Adds to the evidence of base delays how much of the rig's delay was subtracted.
+/// Adds a note to the evidence of base delays: how much delay of the measuring rig was subtracted.
 fn rig_noted(key: String, found: Evidence, measured: &Measurement) -> (String, Evidence) {
     let base = measured.delays.iter().find(|delays| key.starts_with(&format!("level{}.", delays.base.level + 1)));
     let note = base
@@ -258,7 +260,8 @@ fn rig_noted(key: String, found: Evidence, measured: &Measurement) -> (String, E
     (key, Evidence { note: found.note.clone().or(note), ..found })
 }
 
-/// Fits the times of packet-ins and packet-outs; the data path's part of packet-ins is subtracted.
+/// Fits the times that the switch takes for packet-ins and packet-outs. The time of packet-ins is without that of the
+/// data path. Returns `None` if neither was measured.
 fn timing(
     measured: &Measurement,
     forwarding: &[Option<LevelForwarding>],
