@@ -1,72 +1,74 @@
-//! Fits costs to times by weighted least squares that limit the weight of outliers (Huber 1964).
+//! Determines the cost of each term ([`Column`]) from the measured times of bursts of commands. Method: weighted least
+//! squares that limit the weight of outliers (Huber 1964).
 use super::spread;
 use crate::terms::{Column, Terms};
 use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 use std::collections::BTreeMap;
 
-/// Number of times the weights are computed.
+/// Number of fits, each with weights computed from the deviations of the previous one.
 const ROUNDS: usize = 8;
-/// Pivot below which a column is a linear combination of others.
+/// Pivot below which a column counts as a linear combination of others.
 const SINGULAR: f64 = 1e-10;
 
-/// Measured time of a burst.
+/// Measured time of a burst of commands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observation {
-    /// Cost terms of the burst.
+    /// Cost terms of the burst: how often each cost occurs in it.
     pub terms: Terms,
     /// Measured time, in seconds.
     pub seconds: f64,
-    /// Standard deviation in seconds, as far as known before the fit.
+    /// Standard deviation of the measured time in seconds, estimated before the fit from the precision of the
+    /// measurement.
     pub sd: f64,
-    /// Case of which it is a repetition: the spread between repetitions is chance.
+    /// Number of the measured case. Observations of one case are repetitions, which differ only by chance.
     pub case: u32,
 }
 
-/// Fitted cost, with its uncertainty.
+/// Fitted cost with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// Value, in seconds.
+    /// Cost in seconds.
     pub value: f64,
-    /// Interval with 95 % confidence, in seconds.
+    /// 95 % confidence interval of the cost, in seconds.
     pub interval: [f64; 2],
-    /// Share of the variance that the fit explains, among the times with this cost.
+    /// Share of variance that the fit explains, among the observations that contain this cost.
     pub r2: f64,
-    /// Median relative deviation of these times from the fit.
+    /// Median relative deviation of these observations from the fit.
     pub residual: f64,
-    /// Number of times with this cost.
+    /// Number of observations that contain this cost.
     pub samples: u64,
 }
 
 /// Result of a fit.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fitted {
-    /// Costs certainly above 0.
+    /// Costs that are significantly above 0.
     pub costs: BTreeMap<Column, Estimate>,
-    /// Costs that are not significantly above 0.
+    /// Costs that are taken as 0, with the reason.
     pub zero: BTreeMap<Column, Zero>,
-    /// Share of all times' variance that the fit explains.
+    /// Share of the variance of all times that the fit explains.
     pub r2: f64,
     /// Median relative deviation of all times from the fit.
     pub error: f64,
     /// Median relative deviation of the cases' medians from the fit.
     pub case_error: f64,
-    /// Share of all times' variance that is chance, by the spread between repetitions of a case.
+    /// Share of the variance of all times that is chance, estimated from the spread between repetitions of a case.
     pub chance: f64,
-    /// Probability that chance alone makes cases deviate from the fit as much as they do: F test for lack of fit.
+    /// Probability that chance alone makes the cases deviate from the fit as much as they do (F test for lack of fit).
     pub by_chance: f64,
-    /// Decrease of Schwarz's criterion by [`Column::Constant`].
+    /// Amount by which Schwarz's criterion is lower with [`Column::Constant`] than without it.
     pub criterion: f64,
-    /// Number of times.
+    /// Number of observations.
     pub samples: usize,
 }
 
-/// Cost that is taken as 0.
+/// Reason why a cost is taken as 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Zero {
-    /// Cost not significantly above 0: its estimate, and its upper bound, in seconds.
+    /// The cost is not significantly above 0. Its estimate, and the upper bound of its confidence interval, in seconds.
     Small(f64, f64),
-    /// Linear combination of other costs in all observations: the others include it.
+    /// The term is a linear combination of others in all observations. The costs of the others include this cost.
     InOthers,
 }
 
@@ -76,12 +78,12 @@ impl Fitted {
         self.costs.get(&column).map_or(0.0, |estimate| estimate.value)
     }
 
-    /// Returns the time of these terms by the fitted costs, in seconds.
+    /// Returns the time in seconds that the fitted costs predict for a burst with these terms.
     pub fn predict(&self, terms: &Terms) -> f64 {
         terms.0.iter().map(|(column, times)| self.value(*column) * times).sum()
     }
 
-    /// Fits non-negative costs to the observations.
+    /// Fits non-negative costs to the observations. Costs that are not significantly above 0 are taken as 0.
     pub fn fit(observations: &[Observation]) -> Fitted {
         let mut columns: Vec<Column> = Vec::new();
         for column in observations.iter().flat_map(|one| one.terms.0.keys()) {
@@ -111,39 +113,40 @@ impl Fitted {
     }
 }
 
-/// Quality of the fit for a subset of the times.
+/// Quality of the fit for a subset of the observations.
 struct Explained {
     r2: f64,
     residual: f64,
     samples: usize,
 }
 
-/// Costs with their standard errors.
+/// Solution of one weighted least squares problem.
 #[derive(Debug, Default)]
 struct Solution {
     /// Value and standard error of each cost.
     costs: BTreeMap<Column, (f64, f64)>,
     zero: BTreeMap<Column, Zero>,
+    /// Degrees of freedom: observations without the number of costs, at least 1.
     freedom: f64,
     /// Weighted sum of squared residuals.
     left: f64,
 }
 
 impl Solution {
-    /// Returns Schwarz's criterion (1978) for times normally distributed around the fit.
+    /// Returns Schwarz's criterion (1978) for times that are normally distributed around the fit; lower is better.
     fn criterion(&self, samples: usize) -> f64 {
         let n = (samples as f64).max(1.0);
         n * (self.left.max(f64::MIN_POSITIVE) / n).ln() + self.costs.len() as f64 * n.ln()
     }
 
-    /// Returns the probability that cases deviate from the fit this much by chance: `left` is the unexplained share
-    /// of the variance, `chance` the share between repetitions.
+    /// Returns the probability that the cases deviate from the fit this much by chance. `left` is the share of the
+    /// variance that the fit does not explain, `chance` its part between repetitions of a case.
     fn by_chance(&self, left: f64, chance: f64, cases: f64) -> f64 {
         let (of_cases, of_runs) = (cases - self.costs.len() as f64, self.freedom + self.costs.len() as f64 - cases);
         if of_cases <= 0.0 || of_runs <= 0.0 || chance <= 0.0 {
             return if left > chance { 0.0 } else { 1.0 };
         }
-        // Both as shares for each degree of freedom: of the runs, and of the cases.
+        // Ratio of two variances, each divided by its degrees of freedom: between cases, and between runs of a case.
         let of_one = chance / self.freedom;
         let ratio = (left - of_one * of_runs).max(0.0) / of_cases / of_one;
         FisherSnedecor::new(of_cases, of_runs).map_or(1.0, |law| 1.0 - law.cdf(ratio))
@@ -153,8 +156,8 @@ impl Solution {
         terms.0.iter().map(|(column, times)| self.costs.get(column).map_or(0.0, |cost| cost.0) * times).sum()
     }
 
-    /// Solves the weighted least squares. With `chooses`, costs not significantly above 0 are removed one by one, the
-    /// least certain first.
+    /// Solves the weighted least squares problem. If `chooses` is true, costs that are not significantly above 0 are
+    /// removed one by one, the least certain first.
     fn of(columns: &[Column], observations: &[Observation], weights: &[f64], chooses: bool) -> Solution {
         let n = columns.len();
         let place: BTreeMap<Column, usize> = columns.iter().copied().zip(0..).collect();
@@ -205,7 +208,7 @@ impl Solution {
         let explained = |column: Option<Column>| {
             let has = |one: &Observation| column.is_none_or(|column| one.terms.0.contains_key(&column));
             let those = || observations.iter().zip(trust).filter(|(one, _)| has(one));
-            // Outliers count as little here as in the fit.
+            // Outliers have the weight that they have in the fit.
             let sum = |of: &dyn Fn(&Observation) -> f64| those().map(|(one, trust)| trust * of(one)).sum::<f64>();
             let mean = sum(&|one| one.seconds) / sum(&|_| 1.0).max(f64::MIN_POSITIVE);
             let total = sum(&|one| (one.seconds - mean).powi(2));
@@ -243,12 +246,12 @@ impl Solution {
     }
 }
 
-/// Solves the normal equations of the kept columns. Returns the values, the diagonal of the inverse, and the columns
-/// that are linear combinations of others.
+/// Solves the normal equations (`gram` * values = `right`) of the kept columns. Returns the values and the diagonal of
+/// the inverse for the independent columns, and the columns that are linear combinations of others.
 fn solve(gram: &DMatrix<f64>, right: &DVector<f64>, kept: &[usize]) -> (Vec<f64>, Vec<f64>, Vec<usize>) {
     let (independent, aliased) = independent(gram, kept);
     let n = independent.len();
-    // Columns differ greatly in size: they are scaled to one.
+    // The columns are scaled to norm 1, because they differ greatly in size.
     let scale: Vec<f64> = independent.iter().map(|at| gram[(*at, *at)].sqrt().max(f64::MIN_POSITIVE)).collect();
     let scaled = DMatrix::from_fn(n, n, |row, column| {
         gram[(independent[row], independent[column])] / (scale[row] * scale[column])
@@ -261,7 +264,7 @@ fn solve(gram: &DMatrix<f64>, right: &DVector<f64>, kept: &[usize]) -> (Vec<f64>
     (values, diagonal, aliased)
 }
 
-/// Splits columns into those that are independent of the columns before them, and linear combinations of these.
+/// Splits the kept columns in two: columns that are linearly independent of those before them, and the others.
 fn independent(gram: &DMatrix<f64>, kept: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let n = kept.len();
     let mut left = DMatrix::from_fn(n, n, |row, column| {
