@@ -1,4 +1,4 @@
-//! Measures the times of messages: packet-in, packet-out, echo and statistics.
+//! Measures how long a switch takes for packet-ins, packet-outs, echo requests and flow statistics requests.
 use crate::bench::{Bench, packet_out};
 use crate::device::Seen;
 use crate::levels::{PRIORITY, alike};
@@ -12,20 +12,21 @@ use weir_openflow::model::{Action, Bytes, FlowMod, Instruction, PortNo, SwitchCo
 use weir_traffic::Probe;
 use weir_units::Instant;
 
-/// Lengths of packets, in bytes.
+/// Lengths of the packets in packet-ins and packet-outs, in bytes.
 const SIZES: [u32; 2] = [128, 1024];
-/// Numbers of entries for which statistics are requested.
+/// Numbers of flow entries in the table while statistics requests are measured.
 const ENTRIES: [u32; 3] = [1, 10, 100];
-/// Requests for statistics with each number of entries.
+/// Number of statistics requests that are measured for each number of entries.
 const STATISTICS: u32 = 10;
-/// `max_len` for whole packets.
+/// Value of `max_len` and `miss_send_len` that sends whole packets to the controller.
 const WHOLE: u16 = 0xffff;
-/// Messages after which sending ends if no answer came.
+/// Number of packets after which the measurement of packet-ins ends if none of them caused a packet-in.
 const NONE_CAME: u32 = 3;
-/// Shortest time between two messages, so that each finds the switch idle.
+/// Minimum time between two measurements, so that each finds the switch idle.
 const APART: Duration = Duration::from_millis(2);
 
-/// Measures the message kinds that the store does not have.
+/// Measures the kinds of messages whose times are not in the store yet. Returns all times, including those that were in
+/// the store.
 pub(crate) fn measure(
     bench: &mut Bench<'_>,
     grid: &Grid,
@@ -83,8 +84,8 @@ fn keep(
     Ok(())
 }
 
-/// Waits until `is_it` accepts an event, for a second at most. Then rests a while, so that the next message finds the
-/// switch idle.
+/// Waits for an event that `is_it` accepts, and returns its result; `None` if there is none in time (one second, or the
+/// bench's patience if that is shorter). Then waits for [`APART`], so that the next message finds the switch idle.
 fn until<T>(bench: &mut Bench<'_>, mut is_it: impl FnMut(Seen) -> Option<T>) -> Result<Option<T>, ProfilerError> {
     bench.check_stop()?;
     let deadline = bench.device.now() + bench.settings.patience.min(Duration::from_secs(1));
@@ -101,7 +102,8 @@ fn mark(bench: &Bench<'_>, run: u16, sequence: u32) -> Probe {
     Probe { run, sequence, sent_ns, is_new_flow: false, counts: true, is_wall: false }
 }
 
-/// Measures the times from a packet-out to its packet at the second interface, in seconds.
+/// Measures the times from sending a packet-out to the arrival of its packet at the second interface, in seconds;
+/// `None` for a packet that did not arrive.
 fn packet_outs(bench: &mut Bench<'_>, grid: &Grid, size: u32) -> Result<Vec<Option<f64>>, ProfilerError> {
     let run = bench.next_run();
     let mut delays = Vec::new();
@@ -123,8 +125,8 @@ fn is_marked(bytes: &[u8], run: u16, sequence: u32) -> bool {
     Probe::find(bytes, Some(run)).is_some_and(|mark| mark.sequence == sequence)
 }
 
-/// Measures the times from a packet at the first interface to its packet-in, in seconds, including the data path's
-/// time.
+/// Measures the times from sending a packet to the first interface to the arrival of its packet-in, in seconds,
+/// including the time in the data path; `None` for a packet without a packet-in.
 fn packet_ins(bench: &mut Bench<'_>, grid: &Grid, size: u32) -> Result<Vec<Option<f64>>, ProfilerError> {
     bench.clear()?;
     let asking = Rule { number: crate::rules::number(3, 1), priority: PRIORITY, kind: weir_profile::MatchKind::L2L3 };
@@ -176,7 +178,8 @@ fn echo(bench: &mut Bench<'_>) -> Result<Option<f64>, ProfilerError> {
     Ok(Some(at.since(started).as_secs_f64()))
 }
 
-/// Measures the times from a statistics request to the last part of its reply, in seconds.
+/// Measures the times from sending a request for the statistics of `entries` flow entries to the arrival of the last
+/// part of the reply, in seconds; `None` for a request without a reply.
 fn statistics(bench: &mut Bench<'_>, entries: u32) -> Result<Vec<Option<f64>>, ProfilerError> {
     bench.clear()?;
     let rules: Vec<Rule> = (0..entries).map(alike).collect();
