@@ -1,4 +1,4 @@
-//! Parses and checks scenario files: one TOML schema for every verb.
+//! Parses and checks scenario files, which have one TOML schema for all verbs (commands of the program).
 //!
 //! A scenario describes a network (switches, hosts, links, tenants), its controller, and the traffic that crosses it.
 //! It is read in two steps. `document` is the file as written, with the place of every value. `check` turns it into a
@@ -37,17 +37,17 @@ use weir_packet::MacAddr;
 use weir_traffic::Offered;
 use weir_units::{Bps, ByteSize, Span};
 
-/// Most switches, hosts, links, traffic items, streams and tenants, each.
+/// Maximum number of switches in a scenario; also of hosts, of links, of traffic items, of streams, and of tenants.
 pub const MAX_ITEMS: usize = 1000;
 
-/// Checked scenario. Lists keep the file's order; references are indices into them.
+/// Checked scenario. Lists have the file's order unless stated otherwise. Items refer to others by index.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Scenario {
     /// Name: the file's `name`, or the file name without extension.
     pub name: String,
-    /// Seed of all random numbers.
+    /// Seed for all random numbers.
     pub seed: u64,
-    /// Control of the switches.
+    /// Controller of the switches, if there is one.
     pub control: Control,
     /// Service time and delay of the controller.
     #[serde(skip)]
@@ -62,7 +62,7 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// Traffic between hosts, in order of start.
     pub traffic: Vec<Traffic>,
-    /// Streams: packets by rule through one switch.
+    /// Streams of packets through one switch, described by arrival times and lengths.
     #[serde(skip)]
     pub streams: Vec<PacketStream>,
     /// Settings of the simulation.
@@ -72,7 +72,7 @@ pub struct Scenario {
     pub duration: Duration,
 }
 
-/// Control of a scenario's switches.
+/// Controller of a scenario's switches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Control {
@@ -85,7 +85,7 @@ pub enum Control {
     },
     /// External controller, as `tcp:IP:PORT` or `unix:PATH`.
     Connect(String),
-    /// No controller: switches work by their fail mode.
+    /// No controller: switches forward by their fail mode.
     None,
 }
 
@@ -97,7 +97,7 @@ pub enum App {
     Learning,
 }
 
-/// OpenFlow version, as files name it.
+/// OpenFlow version that scenario files can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub enum OpenFlow {
     /// Version 1.0 of OpenFlow.
@@ -112,18 +112,18 @@ pub enum OpenFlow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailMode {
-    /// Only the existing flow entries forward packets.
+    /// The switch forwards packets by its flow entries only.
     Secure,
     /// The switch forwards like a learning bridge.
     Standalone,
 }
 
-/// Tenant: hosts that reach each other and no others.
+/// Tenant: a set of hosts that can reach each other and no other hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Tenant {
     /// Name of the tenant.
     pub name: String,
-    /// VLAN id that carries its frames between switches, `1..=4094`.
+    /// VLAN id of the tenant's frames between switches, `1..=4094`.
     pub vlan: u16,
 }
 
@@ -136,39 +136,40 @@ pub struct Switch {
     pub dpid: u64,
     /// Number of flow tables, `1..=254`.
     pub tables: u8,
-    /// Most entries per table.
+    /// Maximum number of entries per table.
     pub max_entries: u32,
     /// Behaviour without a controller.
     pub fail_mode: FailMode,
-    /// Distribution over threads, if the file has one.
+    /// Division of the work among threads, if the file sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<Threads>,
-    /// Initial flow entries in the format of `ovs-ofctl`. The verbs parse them.
+    /// Initial flow entries in the format of `ovs-ofctl`, not parsed yet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<String>,
-    /// Service times, if the file has them.
+    /// Service times of the profile, if there is a profile that has them.
     #[serde(skip)]
     pub timing: Option<SwitchTiming>,
-    /// Profile of the measured device whose times the switch has, if the file names one or has `timing`. Contains
-    /// `timing`.
+    /// Profile of the device whose delays the switch imitates. It is the one that the file names, or is made from the
+    /// switch's section `timing`; `None` if the file has neither. Its service times are also in `timing`.
     #[serde(skip)]
     pub profile: Option<Box<Profile>>,
-    /// Fabric that its virtual switches share; present with virtual switches or if the file has one.
+    /// Fabric (queues between the ports) that the virtual switches share; present if there are virtual switches, or if
+    /// the file has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fabric: Option<Fabric>,
-    /// Virtual switches cut from the switch.
+    /// Virtual switches into which the switch is divided.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub virtual_switches: Vec<VirtualSwitch>,
 }
 
-/// Distribution of a switch over threads. Settings left out have the switch's defaults. Texts are as on the switch's
-/// command line, which checks them.
+/// Division of a switch's work among threads. Settings that are `None` have the switch's defaults. Texts have the
+/// syntax of the command line of `weir switch`, and are not checked yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct Threads {
     /// Mode of forwarding: `rtc` or `pipeline`.
     pub mode: Option<String>,
-    /// Hand-over of bursts between threads: `auto` or `always`.
+    /// Method of handing bursts over between threads: `auto` or `always`.
     pub hand_over: Option<String>,
     /// Number of workers, which run packets through the tables.
     pub workers: Option<usize>,
@@ -176,19 +177,19 @@ pub struct Threads {
     pub deal: Option<String>,
     /// Sizes of the six bursts, or one number for all.
     pub bursts: Option<String>,
-    /// Turns of the receiving and transmitting loops after which an incomplete burst is passed on.
+    /// Number of turns of the receiving and transmitting loops after which an incomplete burst is passed on.
     pub io_loop_count: Option<u32>,
-    /// Turns of a worker's loop after which an incomplete burst is passed on.
+    /// Number of turns of a worker's loop after which an incomplete burst is passed on.
     pub worker_loop_count: Option<u32>,
     /// Time after which an incomplete burst is passed on.
     pub flush_time: Option<Span>,
-    /// Frames that a ring holds.
+    /// Number of frames that a ring between threads holds.
     pub ring_size: Option<usize>,
     /// Number of frame buffers at the start.
     pub buffers: Option<usize>,
     /// Policy that assigns packets to workers: `port`, `mac` or `5-tuple`.
     pub policy: Option<String>,
-    /// Assignments of packets to workers: `MATCH=>WORKER`.
+    /// Assignments of packets to workers that override the policy: `MATCH=>WORKER`.
     pub class: Vec<String>,
     /// CPUs to which threads are bound.
     pub cpus: Option<String>,
@@ -199,45 +200,45 @@ pub struct Threads {
 pub struct Host {
     /// Name of the host.
     pub name: String,
-    /// Index of its switch.
+    /// Index of the switch that the host is connected to.
     pub switch: usize,
-    /// Number of its port on the switch.
+    /// Number of the switch port that the host is connected to.
     pub port: u32,
-    /// Index of its tenant; `None` without one.
+    /// Index of the host's tenant; `None` for a host without a tenant.
     pub tenant: Option<usize>,
-    /// IP addresses, at least one.
+    /// IP addresses of the host, at least one.
     pub ip: Vec<IpNet>,
     /// Ethernet address of the host.
     pub mac: MacAddr,
-    /// Link to its switch, alike in both directions.
+    /// Link between host and switch; it has the same effects in both directions.
     pub link: LinkSpec,
     /// Queues of the switch's port to the host, in addition to the default queue.
     pub queues: Vec<Queue>,
 }
 
-/// Queue of a port, with its share of the link's rate.
+/// Queue of a switch port, with its share of the link's rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Queue {
-    /// Number by which flow entries choose the queue. Queue 0 gets packets for which none is chosen.
+    /// Number by which flow entries select the queue. Queue 0 gets packets for which no queue is selected.
     pub queue: u32,
-    /// Guaranteed rate, independent of other queues.
+    /// Guaranteed rate; `None` for no guarantee.
     pub min: Option<Bps>,
-    /// Rate that the queue does not exceed.
+    /// Maximum rate; `None` for no maximum.
     pub max: Option<Bps>,
-    /// Most bytes that wait in the queue; further packets are dropped.
+    /// Maximum number of bytes that wait in the queue. Packets that exceed it are dropped.
     pub buffer: ByteSize,
-    /// Priority for the rate that minimum rates leave over: higher first, `0..=7`.
+    /// Priority, `0..=7`, in the division of the rate that remains after all guaranteed rates; higher values first.
     pub priority: u8,
 }
 
-/// Effects of a link on frames, alike in each direction. By default a link is as fast as the machine.
+/// Effects of a link on frames, equal in both directions. By default a link delays no frames and drops none.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct LinkSpec {
     /// Rate of the link; `None` for no limit.
     pub rate: Option<Bps>,
-    /// Time from the last bit sent to the frame received.
+    /// Time from the end of a frame's transmission to its reception.
     pub delay: Duration,
-    /// Most bytes that wait for the link's rate; further frames are dropped.
+    /// Maximum number of bytes that wait for transmission at the link's rate. Frames that exceed it are dropped.
     pub buffer: Option<ByteSize>,
     /// Variation of the delay from frame to frame.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -252,7 +253,7 @@ pub struct LinkSpec {
 pub struct Link {
     /// Ends of the link.
     pub ends: [End; 2],
-    /// Effects on frames.
+    /// Effects of the link on frames.
     pub spec: LinkSpec,
     /// Queues of the ports at both ends, in addition to the default queues.
     pub queues: Vec<Queue>,
@@ -274,13 +275,13 @@ pub struct Traffic {
     pub from: usize,
     /// Index of the receiving host (the server).
     pub to: usize,
-    /// Address of the receiver to which packets are sent; it determines the version of IP.
+    /// IP address of the receiver to which packets are sent, IPv4 or IPv6.
     pub address: std::net::IpAddr,
-    /// Start, as time from the start of the run.
+    /// Time from the start of the run to the start of this traffic.
     pub start: Duration,
-    /// Kind of packets sent.
+    /// Kind of the traffic, with its parameters.
     pub kind: TrafficKind,
-    /// Outcome that is expected.
+    /// Expected outcome.
     pub expect: Expect,
 }
 
@@ -297,25 +298,25 @@ pub enum TrafficKind {
     },
     /// Single TCP connection that sends as fast as it can.
     Tcp {
-        /// Length of sending.
+        /// Time for which the client sends.
         duration: Duration,
     },
-    /// UDP datagrams by rule.
+    /// UDP datagrams with described arrival times and lengths.
     Udp {
-        /// Length of sending.
+        /// Time for which the client sends.
         duration: Duration,
         /// Arrival times and frame lengths.
         #[serde(skip)]
         offered: Offered,
         /// Share of the datagrams that begin a flow, `0.0..=1.0`.
         new_flows: f64,
-        /// Number of concurrent flows, if the file gives it. Flows then have a mean of `1 / new_flows` packets.
+        /// Number of concurrent flows, if the file sets it. A flow then has `1 / new_flows` packets on average.
         #[serde(skip_serializing_if = "Option::is_none")]
         flows: Option<u32>,
     },
 }
 
-/// Returns the bytes of Ethernet, IP and UDP headers in front of a datagram's payload.
+/// Returns the total length of the Ethernet, IP and UDP headers of a datagram, in bytes.
 pub const fn udp_headers(ipv6: bool) -> u32 {
     if ipv6 { 14 + 40 + 8 } else { 14 + 20 + 8 }
 }
@@ -324,9 +325,9 @@ pub const fn udp_headers(ipv6: bool) -> u32 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expect {
-    /// Traffic has to arrive.
+    /// The traffic must arrive.
     Reach,
-    /// Traffic must not arrive: the hosts are isolated.
+    /// The traffic must not arrive, because the hosts are isolated from each other.
     Isolated,
 }
 
