@@ -1,28 +1,30 @@
-//! Sums up replications of stations by flow, switch and station.
+//! Summarises the replications of a simulation with stations (queues with a server): one row for each flow, switch and
+//! station, with confidence intervals over the replications.
 use super::plan::{Plan, Role, Room};
 use super::tally::{FlowTally, StationTally, StationsRun, SwitchTally};
 use crate::stats::{Confidence, Delays, Estimate, estimate};
 use serde::Serialize;
 
-/// Utilisation above which a station without limit is reported as overloaded: it hardly has a steady state.
+/// Utilisation above which a station with an unlimited queue is reported as overloaded, because it has hardly a steady
+/// state.
 const OVERLOADED: f64 = 0.999;
 
-/// Results of all replications.
+/// Results of a simulation, summarised over all replications.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Row of all packets.
+    /// Row for all packets together.
     pub total: FlowRow,
-    /// Rows by item of traffic.
+    /// Rows for the scenario's traffic items, in the order of the simulation plan.
     pub flows: Vec<FlowRow>,
-    /// Rows by switch that takes time.
+    /// Rows for the switches that delay packets.
     pub switches: Vec<SwitchRow>,
-    /// Rows by station.
+    /// Rows for the stations.
     pub stations: Vec<StationRow>,
-    /// Descriptions of traffic that was not simulated.
+    /// Descriptions of traffic in the scenario that was not simulated.
     pub left_out: Vec<String>,
 }
 
-/// Measurements of a flow's packets. Estimates are over replications.
+/// Results for the packets of one flow (a traffic item). Estimates are means over the replications.
 #[derive(Debug, Clone, Serialize)]
 pub struct FlowRow {
     /// Sending host; `None` in the row of all packets.
@@ -39,46 +41,47 @@ pub struct FlowRow {
     pub loss: Option<Estimate>,
     /// Delays from sending to receiving, of all packets.
     pub all: DelayRow,
-    /// Delays of packets that did not ask the controller.
+    /// Delays of packets that no switch sent to the controller.
     pub data: DelayRow,
-    /// Delays of packets that asked the controller.
+    /// Delays of packets that a switch sent to the controller.
     pub control: DelayRow,
 }
 
-/// Delays in seconds. Estimates are over replications.
+/// Delays in seconds. Estimates are means over the replications.
 #[derive(Debug, Clone, Serialize)]
 pub struct DelayRow {
-    /// Packets, summed over all replications.
+    /// Number of delays, summed over all replications.
     pub packets: u64,
     /// Mean of the delays.
     pub mean_s: Option<Estimate>,
     /// Median of the delays.
     pub p50_s: Option<Estimate>,
-    /// 95th percentile of the delay.
+    /// 95th percentile of the delays.
     pub p95_s: Option<Estimate>,
-    /// 99th percentile of the delay.
+    /// 99th percentile of the delays.
     pub p99_s: Option<Estimate>,
-    /// Distribution: (upper end in seconds, packets).
+    /// Histogram over all replications: upper end of each bin in seconds, and number of packets in it.
     pub histogram: Vec<(f64, u64)>,
 }
 
-/// Measurements of a switch's packets.
+/// Results for the packets of one switch.
 #[derive(Debug, Clone, Serialize)]
 pub struct SwitchRow {
     /// Name of the switch.
     pub name: String,
     /// Packets that left the switch, summed over all replications.
     pub packets: u64,
-    /// Share of packets that asked the controller at this switch.
+    /// Share of packets that this switch sent to the controller.
     pub asked: Option<Estimate>,
-    /// Effective share of new flows: share of packets that asked, or that took longer at the switch than the
-    /// scenario's `slow`.
+    /// Effective share of new flows: share of packets that this switch sent to the controller, or that took longer at
+    /// the switch than the scenario's `slow`.
     pub held_up: Option<Estimate>,
     /// Delays from arrival at the switch to departure.
     pub delay: DelayRow,
 }
 
-/// Measurements of a station: data path, agent, controller or line.
+/// Results for one station: data path, agent, controller, bottleneck of the control path, or line (the sending side of
+/// a link).
 #[derive(Debug, Clone, Serialize)]
 pub struct StationRow {
     /// Name of the station.
@@ -89,14 +92,14 @@ pub struct StationRow {
     pub per_second: Option<Estimate>,
     /// Share of the time in which the station was busy.
     pub utilisation: Option<Estimate>,
-    /// Mean number of packets in the station over time, including the one in service.
+    /// Number of packets in the station, averaged over time, including the one in service.
     pub queue: Option<Estimate>,
-    /// Mean time of packets in the station, in seconds.
+    /// Mean time that packets spent in the station, in seconds.
     pub stay_s: Option<Estimate>,
     /// Share of packets lost because the station had no room.
     pub loss: Option<Estimate>,
-    /// True if the station has no limit and receives more than it serves. Its values then depend on the length of the
-    /// simulation.
+    /// True if the station has an unlimited queue and is busy practically all the time. Its values then depend on the
+    /// length of the simulation.
     pub overloaded: bool,
 }
 
@@ -104,7 +107,7 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// Sums up the replications in `runs`.
+/// Summarises the replications in `runs`.
 pub fn report(plan: &Plan, runs: &[StationsRun], confidence: Confidence) -> Report {
     let sum = Summary { runs, confidence };
     let whole: Vec<FlowTally> = runs.iter().map(total).collect();
@@ -119,7 +122,7 @@ pub fn report(plan: &Plan, runs: &[StationsRun], confidence: Confidence) -> Repo
     }
 }
 
-/// Returns the sum of all flows of a run.
+/// Returns the results of all flows of a replication, added up.
 fn total(run: &StationsRun) -> FlowTally {
     let mut sum = FlowTally::default();
     for flow in &run.flows {
@@ -211,9 +214,9 @@ impl Summary<'_> {
     }
 }
 
-/// Returns true if loss and mean delay of every flow are known to within `relative` of their value. Mean delays are
-/// checked separately for packets that asked the controller and for the others. For losses, an interval within `1e-4`
-/// is enough.
+/// Returns true if loss and mean delay of every flow are known precisely enough: half the width of their confidence
+/// intervals is at most `relative` times their value. For a loss, a half width of `1e-4` is enough, too. Mean delays
+/// are checked separately for packets that were sent to the controller and for the others.
 pub fn is_sure(runs: &[StationsRun], confidence: Confidence, relative: f64) -> bool {
     const NO_LOSS: f64 = 1e-4;
     let sure = |values: Vec<f64>, floor: f64| {
