@@ -1,6 +1,8 @@
-//! Runs some hundreds of seeds, as continuous integration does, and defects that seeds found, each as its own test.
+//! Tests the switch under schedules drawn from some hundreds of seeds, as continuous integration does. Each defect that
+//! a seed found has its own regression test.
 //!
-//! The checks were tried by breaking the switch on purpose. Each of these defects was found within 300 seeds:
+//! The checks themselves were tested by defects put into the switch on purpose. Each of these was found within 300
+//! seeds:
 //! messages that do not wait behind a long reply; a barrier that the control thread answers before the engine has it;
 //! a full ring that drops without counting, or without returning the buffers; a lost wake-up; packet-ins of an ended
 //! channel missing in the sums; a flow-removed sent twice; a pipeline that is taken back while workers have frames; a
@@ -32,14 +34,14 @@ fn a_seed_gives_the_same_run() {
     }
 }
 
-/// Makes the switch send all packets to a port, or to controllers.
+/// Adds a flow entry that outputs all packets to `to`, which is a port or the controllers.
 fn forward_all(world: &mut World, to: PortNo) {
     let apply = vec![Instruction::ApplyActions(vec![Action::output(to)])];
     world.parts.engine.flow_mod(&FlowMod::add(1, Match::any(), apply)).unwrap();
 }
 
-/// Regression: the round continued at a place that no longer had a port, and the engine, or a forwarding thread,
-/// panicked.
+/// Regression test. Defect: after a port vanished, the round over the ports continued at an index that no longer had a
+/// port, and the engine or a forwarding thread panicked.
 #[test]
 fn a_port_that_vanishes_takes_no_other_along() {
     for (mode, workers) in [(Mode::RunToCompletion, 1), (Mode::RunToCompletion, 2), (Mode::Pipeline, 2)] {
@@ -59,8 +61,8 @@ fn a_port_that_vanishes_takes_no_other_along() {
     }
 }
 
-/// Regression: frames that workers had forwarded to a port, and that waited for a burst when the port vanished, were
-/// dropped without being counted.
+/// Regression test. Defect: frames that workers had forwarded to a port, and that waited for their burst to fill when
+/// the port vanished, were dropped without being counted.
 #[test]
 fn frames_under_way_to_a_port_that_vanishes_are_counted() {
     let mut world = World::plain(Mode::Pipeline, 1);
@@ -82,8 +84,8 @@ fn frames_under_way_to_a_port_that_vanishes_are_counted() {
     Virtual::end();
 }
 
-/// Regression: the engine sent packet-ins to a channel that had just ended, and the sum over all channels lacked
-/// them.
+/// Regression test. Defect: packet-ins that the engine sent to a channel that had just ended were missing in the sum
+/// over all channels.
 #[test]
 fn packet_ins_for_a_channel_that_has_just_ended_are_counted() {
     let mut world = World::plain(Mode::RunToCompletion, 1);
