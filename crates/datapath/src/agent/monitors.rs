@@ -1,5 +1,5 @@
-//! Handles flow monitor requests and sends updates (OpenFlow 1.4.1, 7.3.5.17; before 1.4 Nicira's messages and an
-//! extension of 1.3). See [`crate::monitor`].
+//! Handles flow monitor requests and sends updates to monitors (OpenFlow 1.4.1, 7.3.5.17). Before 1.4, Nicira's
+//! messages and an extension of 1.3 serve for this. The monitors are in [`crate::monitor`].
 use super::Request;
 use crate::flow_mod::{Filter, select};
 use crate::monitor::{Monitor, Monitors};
@@ -17,10 +17,11 @@ use weir_openflow::{Version, codec};
 const FLAGS: u16 = 0x7f;
 
 impl Datapath {
-    /// Adds, changes and removes monitors, and replies with the present entries for monitors that ask for them.
+    /// Carries out a request that adds, changes and removes monitors. Replies with the present entries that match, for
+    /// the monitors that ask for them.
     ///
     /// # Errors
-    /// [`FlowMonitorFailed`], or the match is invalid. Earlier parts of the request stay in force.
+    /// [`FlowMonitorFailed`], or the match is invalid. Parts of the request before the invalid one stay in force.
     pub(super) fn flow_monitors(&mut self, asked: &[FlowMonitor], request: &mut Request<'_>) -> Result<(), ErrorType> {
         let channel = self.main_of(request.channel);
         let mut updates = Vec::new();
@@ -35,7 +36,7 @@ impl Datapath {
         Ok(())
     }
 
-    /// Removes a monitor, in versions that have a message of its own for that.
+    /// Removes a monitor, in versions that have a separate message for this.
     ///
     /// # Errors
     /// [`FlowMonitorFailed`]: the monitor does not exist.
@@ -75,7 +76,7 @@ impl Datapath {
             matching: asked.matching.clone(),
             ..FlowRequest::all()
         };
-        // The reading is right for 1.0, too, because its monitors are Nicira's.
+        // This reading of EtherTypes is right for 1.0, too, because monitors of 1.0 are Nicira's extension.
         let filter = Filter::of_request(&request, TypeReading::BehindAllTags)?;
         Ok(Monitor::new(channel, asked, filter))
     }
@@ -89,15 +90,15 @@ impl Datapath {
         entries.map(|(table, _, entry)| monitor.full(FlowEvent::Initial, None, table, entry)).collect()
     }
 
-    /// Sends the monitors the changes since the last call.
+    /// Sends updates to all monitors for the changes of flow entries since the last call.
     pub(crate) fn tell_monitors(&mut self, out: &mut Output) {
         for (channel, updates) in self.monitors.updates(&self.journal.take_changes()) {
             self.send_updates(channel, updates, out);
         }
     }
 
-    /// Pauses updates for a channel that does not read them, until [`Datapath::resume_monitors`]. The channel gets a
-    /// pause notice first. Removals are still sent.
+    /// Pauses updates for a channel that does not read its messages, until [`Datapath::resume_monitors`], and sends it
+    /// a notice of the pause. Updates for removed entries are still sent.
     pub fn pause_monitors(&mut self, channel: ChannelId, out: &mut Output) {
         let since = self.timers.stamp();
         if self.monitors.pause(channel, since) {
@@ -105,7 +106,8 @@ impl Datapath {
         }
     }
 
-    /// Ends a pause: sends the channel the entries that were added or changed meanwhile, in their present state.
+    /// Ends a pause. Sends the channel updates for the entries that were added or changed during the pause, in their
+    /// present state, and a notice of the end of the pause.
     pub fn resume_monitors(&mut self, channel: ChannelId, out: &mut Output) {
         let Some(since) = self.monitors.resume(channel) else { return };
         let mut updates = self.missed(&self.monitors, channel, since);
@@ -113,7 +115,8 @@ impl Datapath {
         self.send_updates(channel, updates, out);
     }
 
-    /// Returns updates for the entries that were added or changed since a stamp, in their present state.
+    /// Returns updates for the entries that match the channel's monitors and were added or changed after the stamp
+    /// `since`, in their present state.
     fn missed(&self, monitors: &Monitors, channel: ChannelId, since: u64) -> Vec<FlowUpdate> {
         let (mut updates, mut told) = (Vec::new(), BTreeSet::new());
         for monitor in monitors.of(channel) {
@@ -135,14 +138,15 @@ impl Datapath {
         let (pauses, updates): (Vec<_>, Vec<_>) = updates.into_iter().partition(is_message);
         let replies = Some(updates).filter(|updates| !updates.is_empty()).map(ReplyBody::FlowMonitor);
         let parts = replies.into_iter().flat_map(|reply| codec::split_reply(reply, version));
-        // A pause notice is sent alone; the notice of its end follows the missed updates.
+        // A notice of a pause is sent without updates. A notice of its end follows the updates.
         let pauses = pauses.iter().filter_map(pause_message).map(|message| Body::Nx(Box::new(message)));
         let bodies = parts.map(Body::MultipartReply).chain(pauses);
         out.messages.extend(bodies.map(|body| (channel, Message { xid: 0, body })));
     }
 }
 
-/// Returns the message for the beginning or end of a pause, in versions where that is not an update.
+/// Returns the message that notifies of the beginning or the end of a pause in versions before 1.4; `None` for other
+/// updates. Since 1.4 these notices are updates themselves.
 fn pause_message(update: &FlowUpdate) -> Option<NxMessage> {
     match update {
         FlowUpdate::Paused => Some(NxMessage::FlowMonitorPaused),
