@@ -1,22 +1,24 @@
-//! Determines which tables a packet can reach before any other action applies, and which bits of the packet their
-//! lookups look at. A cached verdict depends on these and on nothing else.
+//! Determines what cached verdicts depend on. A cached verdict stands for a packet's path from the first table through
+//! entries whose only effect is a goto. So it depends only on the tables that such paths can reach, and on the bits of
+//! the packet that lookups in these tables compare.
 use crate::shape::hash::{Double, Known, WordMask, pair_up};
 use crate::table::FlowTable;
 use weir_packet::FlowMask;
 
-/// Maximum number of tables on a stored path.
+/// Maximum number of tables on a path that a cached verdict stores.
 pub(super) const MAX_STEPS: usize = 8;
 
 /// Dependencies of cached verdicts: see the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// Tables reachable by gotos from the first one, including it, and their versions; ascending.
+    /// Numbers and versions of the first table and of the tables that can be reached from it through entries whose only
+    /// effect is a goto; ascending.
     tables: Vec<(u8, u64)>,
-    /// Words of a packet that lookups look at.
+    /// Words of the flow key, with masks, that lookups in these tables compare.
     pub(super) words: Vec<Double>,
-    /// Number of tables on the longest path, at most [`MAX_STEPS`].
+    /// Number of tables on the longest path through these tables, at most [`MAX_STEPS`].
     pub(super) steps: usize,
-    /// True if lookups may be expensive enough that a trial of the cache is worthwhile.
+    /// True if lookups may be so expensive that a trial of the cache is worthwhile.
     pub(super) is_dear: bool,
 }
 
@@ -39,8 +41,8 @@ impl Plan {
         }
     }
 
-    /// Returns true if the reachable tables are unchanged. Other tables were not reachable before either, so they are
-    /// ignored.
+    /// Returns true if the plan still holds, because none of its tables has changed. Changes of other tables do not
+    /// matter: a path leads to one of them only if one of the plan's tables changes.
     pub(super) fn holds(&self, tables: &[FlowTable]) -> bool {
         let is_same = |(number, version): &(u8, u64)| {
             tables.get(usize::from(*number)).is_some_and(|table| table.reach().version() == *version)
@@ -49,7 +51,8 @@ impl Plan {
     }
 }
 
-/// Returns the tables that packets can reach by entries that only lead there; ascending.
+/// Returns the numbers of the first table and of the tables that packets can reach from it through entries whose only
+/// effect is a goto; ascending.
 fn reached(tables: &[FlowTable]) -> Vec<u8> {
     let mut is_reached = [false; 256];
     is_reached[0] = true;
@@ -62,7 +65,7 @@ fn reached(tables: &[FlowTable]) -> Vec<u8> {
     (0..).zip(is_reached).take(tables.len()).filter_map(|(number, reached)| reached.then_some(number)).collect()
 }
 
-/// Returns the number of tables on the longest path through these.
+/// Returns the number of tables on the longest path through the tables `reached`.
 fn longest(tables: &[FlowTable], reached: &[u8]) -> usize {
     let mut steps = [0; 256];
     for number in reached.iter().rev() {
