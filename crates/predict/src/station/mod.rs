@@ -1,4 +1,5 @@
-//! Solves a queue with one server as part of a network: arrivals, losses, departures and waiting times.
+//! Solves a station, which is a queue with one server in a network of queues: load, losses, departures and waiting
+//! times. SCV: squared coefficient of variation, the variance divided by the square of the mean.
 mod gate;
 mod waiting;
 
@@ -7,24 +8,26 @@ use std::sync::Arc;
 use weir_model::{Distribution, Law, ModelError, station};
 use weir_scenario::Gate;
 
-/// Offered load from which a queue counts as saturated. A queue behind a saturated one of equal speed is offered 1,
-/// within the precision of rates.
+/// Offered load from which a queue counts as saturated. It is below 1, because a queue behind a saturated one of equal
+/// speed has a load of 1 only within the precision of rates.
 const SATURATED: f64 = 1.0 - 1e-6;
 
 /// Exponent above which a finite buffer counts as unlimited: its loss is below about 1e-12.
 const NEVER_FULL: f64 = 28.0;
-/// Most places that are distinguished: the formulas' cost grows with their square.
+/// Maximum number of places for which a finite queue is solved, because the cost grows with its square. With more
+/// places, losses are those of the load above 1.
 const MOST_PLACES: usize = 1000;
-/// Smallest SCV used for regular arrivals and services in a finite queue.
+/// Minimum SCV used for arrivals and services of a finite queue.
 const LEAST_SCV: f64 = 0.01;
-/// Largest deviation of an SCV from 1 that counts as Poisson.
+/// Maximum deviation from 1 of the SCV of arrivals that count as a Poisson process.
 const POISSON: f64 = 1e-6;
-/// Load from which a queue filled by TCP counts as full.
+/// Offered load from which a queue that TCP fills counts as full.
 const FULL: f64 = 0.9;
-/// Most different laws kept separate at a station; more are represented by mean and variance.
+/// Maximum number of different service time distributions of a station that are kept apart. More are replaced by one
+/// with their mean and variance.
 const MOST_LAWS: usize = 16;
 
-/// Service law with its moments, which are used often.
+/// Distribution of service times, with its mean and mean square in seconds, which are used often.
 #[derive(Debug, Clone)]
 pub(crate) struct Timed {
     pub(crate) law: Arc<Law>,
@@ -41,38 +44,43 @@ impl Timed {
 /// Arrivals of one flow at a station.
 #[derive(Debug, Clone)]
 pub(crate) struct Arriving {
+    /// Packets per second.
     pub(crate) rate: f64,
+    /// SCV of the times between arrivals.
     pub(crate) scv: f64,
     pub(crate) service: Timed,
-    /// True if the flow is served with priority; at a processor for both agents, true for returning packets.
+    /// True if the flow is served with priority. At a station that handles packet-ins and packet-outs: true for packets
+    /// that return from the controller.
     pub(crate) first: bool,
 }
 
-/// Queue with one server.
+/// Queue with one server, its arrivals, and its state while the network is solved.
 #[derive(Debug)]
 pub(crate) struct Station {
     /// Name shown to users.
     pub(crate) name: String,
-    /// Number of packets that it holds, including the one in service; none without a limit.
+    /// Maximum number of packets in the station, including the one in service; `None` without a limit.
     pub(crate) places: Option<usize>,
-    /// Alternative to `places`: size of the buffer, without the packet in service, in seconds of service. It
-    /// determines `places` by the mean packet.
+    /// Size of the buffer for waiting packets, in seconds of service. If it is set, `places` is computed from it and
+    /// the mean service time.
     pub(crate) buffer_s: Option<f64>,
-    /// True if arrivals count as Poisson, because most of them come from the station itself.
+    /// True if arrivals and departures count as Poisson, because packets that the controller returns visit the station
+    /// twice.
     pub(crate) memoryless: bool,
-    /// True if packets of one class have priority.
+    /// True if some flows have priority ([`Arriving::first`]).
     pub(crate) classes: bool,
-    /// Length in seconds and rate per second of interruptions by writes to flow tables.
+    /// Interruptions of the service by writes to flow tables: length in seconds, and number per second.
     pub(crate) seized: Option<(f64, f64)>,
-    /// Waiting time of every packet because TCP connections fill the queue.
+    /// Waiting time of every packet, if TCP connections keep the queue full.
     pub(crate) standing: Option<Distribution>,
-    /// True if the element before releases packets one by one, as fast as this queue serves them, so that none waits
-    /// here.
+    /// True if the fabric in front of this station releases packets one by one, as fast as the station serves them. No
+    /// packet waits here then.
     pub(crate) paced: bool,
     /// Gate that releases packets in groups, instead of a server.
     pub(crate) gate: Option<Gate>,
-    /// Share of served packets that the link behind does not lose.
+    /// Share of the served packets that are not lost on the link behind the station.
     pub(crate) passes: f64,
+    /// Arrivals, one item for each flow.
     pub(crate) arriving: Vec<Arriving>,
     pub(crate) state: State,
 }
@@ -86,11 +94,11 @@ pub(crate) struct State {
     pub(crate) arrival_scv: f64,
     /// Offered load over capacity.
     pub(crate) offered: f64,
-    /// Share of packets that find no place.
+    /// Share of packets that are lost because no place is free.
     pub(crate) loss: f64,
     /// SCV of the times between departures.
     pub(crate) departure_scv: f64,
-    /// Share of packets that is passed on.
+    /// Share of arriving packets that the station serves.
     pub(crate) keeps: f64,
 }
 
@@ -102,18 +110,21 @@ impl State {
 /// Solution of a station.
 #[derive(Debug, Clone)]
 pub(crate) struct Solved {
+    /// Share of the time in which the server is busy.
     pub(crate) utilisation: f64,
-    /// Waiting time before service, of packets with priority and of others.
+    /// Waiting times before service: of packets with priority, and of packets without.
     pub(crate) waiting: [Distribution; 2],
-    /// For packets with two visits: waiting time of both together, if they are not independent.
+    /// Sum of the waiting times of both visits, for packets that visit the station twice; `None` if the visits are
+    /// independent.
     pub(crate) both: Option<Distribution>,
     pub(crate) service: Option<Law>,
-    /// Short name of the formula.
+    /// Short name of the formula that was used.
     pub(crate) how: &'static str,
 }
 
 impl Solved {
-    /// Returns the waiting time that a visit adds. If both visits are combined, the first one adds nothing.
+    /// Returns the waiting time of a visit of a flow; `first` is the flow's [`Arriving::first`]. If the waiting times
+    /// of both visits are only known together, their sum counts for the visit on return, and zero for the other.
     pub(crate) fn wait(&self, first: bool) -> Distribution {
         match &self.both {
             Some(both) if first => both.clone(),
@@ -146,7 +157,8 @@ impl Station {
         self.places.is_none() && self.standing.is_none() && self.state.offered >= SATURATED
     }
 
-    /// Returns true if the station gets as much as it can serve, or more.
+    /// Returns true if the offered load is as much as the station can serve, or more. TCP adapts to the capacity, so
+    /// its queues do not count.
     pub(crate) fn is_overloaded(&self) -> bool {
         self.standing.is_none() && self.state.offered >= SATURATED
     }
@@ -156,13 +168,14 @@ impl Station {
         self.standing.is_some() && self.state.offered >= FULL
     }
 
-    /// Returns the share of packets that is passed on.
+    /// Returns the share of arriving packets that reach the next element: served, and not lost on the link.
     pub(crate) fn keeps(&self) -> f64 {
         self.state.keeps * self.passes
     }
 
-    /// Updates the state from the arrivals; `damping` is the share of the step to take. Returns the change of the
-    /// state.
+    /// Computes the state anew from the arrivals. Loss and served share change by the share `damping` of the difference
+    /// only, so that the iteration over the network converges. Returns the largest change of a value (relative for the
+    /// rate).
     pub(crate) fn settle(&mut self, damping: f64) -> Result<f64, ModelError> {
         let before = self.state;
         let rate: f64 = self.arriving.iter().map(|one| one.rate).sum();
@@ -191,7 +204,7 @@ impl Station {
             let service_scv = (square / (mean * mean) - 1.0).max(0.0);
             next.loss = before.loss + damping * (self.loss(&next, service_scv)? - before.loss);
             let busy = (next.offered * (1.0 - next.loss)).min(1.0);
-            // If most arrivals were here before, departures also count as Poisson.
+            // If packets visit the station twice, departures also count as Poisson.
             let leaves = busy * busy * service_scv + (1.0 - busy * busy) * next.arrival_scv;
             next.departure_scv = if self.memoryless { 1.0 } else { leaves };
         }
@@ -221,12 +234,12 @@ impl Station {
         Ok(station::mg1k(state.rate, &self.finite_service(state)?, places)?.loss)
     }
 
-    /// Returns the service law of all arrivals.
+    /// Returns the distribution of the service times of all packets.
     fn service(&self) -> Result<Law, ModelError> {
         self.service_of(|_| true)
     }
 
-    /// Returns the service law of some arrivals.
+    /// Returns the distribution of the service times of the packets of those flows for which `which` is true.
     pub(crate) fn service_of(&self, which: impl Fn(&Arriving) -> bool) -> Result<Law, ModelError> {
         let total = self.state.rate.max(self.arriving.iter().map(|one| one.rate).sum());
         let mut laws: Vec<(f64, &Timed)> = Vec::new();
@@ -249,8 +262,8 @@ impl Station {
         Law::mixture(laws.into_iter().map(|(weight, timed)| ((weight / sum).min(1.0), Law::clone(&timed.law))))
     }
 
-    /// Returns the service law for a finite queue's formula, which assumes Poisson arrivals: its irregularity is that
-    /// of arrivals and services together.
+    /// Returns the service time distribution for the formula of a finite queue, which assumes Poisson arrivals. If the
+    /// arrivals are not Poisson, it has an SCV that accounts for the irregularity of both arrivals and services.
     fn finite_service(&self, state: &State) -> Result<Law, ModelError> {
         let service = self.service()?;
         if (state.arrival_scv - 1.0).abs() < POISSON {
@@ -260,7 +273,8 @@ impl Station {
     }
 }
 
-/// Returns the SCV of several flows together (Whitt, 1983: the hybrid of the limits of few and of many flows).
+/// Returns the SCV of the times between arrivals of several flows together, by the approximation of Whitt (1983), which
+/// interpolates between the limits of few and of many flows. `offered` is the load of the station.
 fn together(arriving: &[Arriving], rate: f64, offered: f64) -> f64 {
     let shares = arriving.iter().map(|one| one.rate / rate);
     let v = 1.0 / shares.clone().map(|share| share * share).sum::<f64>();
