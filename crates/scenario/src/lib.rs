@@ -231,7 +231,8 @@ pub struct Queue {
     pub priority: u8,
 }
 
-/// Effects of a link on frames, equal in both directions. By default a link delays no frames and drops none.
+/// Effects of a link on frames, equal in both directions. By default a link adds no delay and has no
+/// limit of its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct LinkSpec {
     /// Rate of the link; `None` for no limit.
