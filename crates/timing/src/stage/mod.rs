@@ -1,4 +1,5 @@
-//! Combines all delays of a switch.
+//! Holds commands, barriers, packets and messages of a switch until they are due by its profile: combines the delays of
+//! the tables, the data path, its gate and the agents.
 mod agents;
 mod build;
 
@@ -16,44 +17,45 @@ use std::time::Duration;
 use weir_profile::MatchKind;
 use weir_units::Instant;
 
-/// Kind of a released item.
+/// Kind of a released item: what the caller does with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
-    /// Command to be carried out.
+    /// Command (flow-mod or end of a bundle) to be carried out.
     Command,
     /// Command to be refused because the tables are full (`OFPFMFC_TABLE_FULL`).
     Refused,
-    /// Bundle to be refused; the message with this index finds the tables full.
+    /// Bundle to be refused, because the tables are full when its message with this index is reached.
     RefusedBundle(usize),
     /// Barrier to be answered.
     Barrier,
-    /// Packet to be sent.
+    /// Packet to be sent by its ports.
     Data,
     /// Packet to be sent to the controller.
     PacketIn,
-    /// Packet from the controller, to be carried out.
+    /// Packet-out to be carried out.
     PacketOut,
-    /// Packet that found no room at the data path's gate: lost, and counted.
+    /// Packet to be dropped, because the data path's gate was full. It is counted already.
     Lost,
 }
 
-/// Item whose time has come.
+/// Item that is released.
 #[derive(Debug)]
 pub struct Released<T> {
     /// Kind of the item.
     pub part: Part,
-    /// Due time: not after `now`, or slightly after it for a packet ([`Stage::handed_out`]).
+    /// Due time: not after the time of the release, or slightly after it. Packets and messages are released early,
+    /// because it takes time until they leave ([`Stage::handed_out`], [`Stage::said`]).
     pub due: Instant,
-    /// Item that was deferred.
+    /// Item that was held.
     pub item: T,
 }
 
 /// Properties of a packet in the data path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passing {
-    /// Level of the entry that it matched, from 0.
+    /// Table level of the entry that the packet matched, from 0.
     pub level: usize,
-    /// Kind of match of that entry.
+    /// Kind of the match of that entry.
     pub kind: MatchKind,
     /// Length of the packet, in bytes.
     pub bytes: u32,
@@ -66,56 +68,61 @@ pub struct Counts {
     pub commands: u64,
     /// Number of commands refused because all levels were full.
     pub refused: u64,
-    /// Number of packets that found no room in the data path or at its gate.
+    /// Number of packets lost because the data path or its gate was full.
     pub lost_data: u64,
-    /// Number of packets that found no room on their way to the controller or back.
+    /// Number of packets lost because the queue to or from the controller was full.
     pub lost_control: u64,
-    /// Number of records dropped before they were taken.
+    /// Number of records of commands that were discarded before [`Stage::take_records`] took them.
     pub records_lost: u64,
 }
 
 /// Numbers of waiting items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waiting {
-    /// Commands, including those in progress.
+    /// Number of commands, including those in progress.
     pub commands: usize,
-    /// Barriers without a reply.
+    /// Number of barriers that are not answered yet.
     pub barriers: usize,
-    /// Packets in the data path and at its gate.
+    /// Number of packets in the data path and at its gate.
     pub packets: usize,
-    /// Packets on their way to the controller or back.
+    /// Number of packets on their way to the controller or back.
     pub control: usize,
 }
 
-/// Delays of a switch with a profile: holds items until they are due.
+/// Delays of a switch with a profile: holds items (`T`) until they are due.
 #[derive(Debug)]
 pub struct Stage<T> {
     commands: Commands<T>,
     tables: Option<Tables>,
-    /// Tables as commands find them while packets do not see all changes yet, with the next unused name.
+    /// Tables with the effects of commands that are carried out but do not affect packets yet, and the next unused name
+    /// of an entry; `None` if there are no such commands.
     ahead: Option<(Tables, u64)>,
+    /// Servers of the data path, one for each table level.
     lanes: Vec<Lane<T>>,
+    /// Queue behind the data path that releases packets in groups, if the profile has one.
     gate: Option<GateQueue<T>>,
     agents: Agents<T>,
-    /// Time for which a command seizes the data path.
+    /// Time for which each table write of a command blocks the data path.
     write: Duration,
-    /// True if packets from the controller pass the data path again.
+    /// True if packets from the controller pass the data path again before they are sent.
     passes_again: bool,
     records: VecDeque<Record>,
     counts: Counts,
     lateness: Lateness,
+    /// Time before their due times at which packets are released.
     lead: Lead,
+    /// Time before their due times at which messages are released.
     said: Lead,
 }
 
 impl<T> Stage<T> {
-    /// Returns the tables as the profile sees them, which the caller updates when entries change; none if changes
-    /// take no time.
+    /// Returns the model of the device's tables, which the caller updates when entries change; `None` if changes take
+    /// no time in the profile.
     pub fn tables(&mut self) -> Option<&mut Tables> {
         self.tables.as_mut()
     }
 
-    /// Returns true if there is room for another command or barrier; otherwise it has to wait outside.
+    /// Returns true if there is room for another command or barrier; otherwise the caller has to hold it.
     pub fn has_room(&self) -> bool {
         self.commands.has_room()
     }
@@ -136,20 +143,20 @@ impl<T> Stage<T> {
         self.commands.barrier(now, item);
     }
 
-    /// Adds a packet for a controller. It is released as [`Part::PacketIn`], or returned by this call if that takes
-    /// no time.
+    /// Adds a packet for a controller. It is released as [`Part::PacketIn`], or returned by this call if packet-ins
+    /// take no time in the profile.
     ///
     /// # Errors
-    /// There is no room: the packet is lost, and counted.
+    /// The queue is full: the packet is returned, and counted as lost.
     pub fn packet_in(&mut self, now: Instant, bytes: u32, item: T) -> Result<Option<T>, T> {
         self.agent(now, Part::PacketIn, bytes, item)
     }
 
-    /// Adds a packet from a controller. It is released as [`Part::PacketOut`], or returned by this call if that takes
-    /// no time.
+    /// Adds a packet from a controller. It is released as [`Part::PacketOut`], or returned by this call if packet-outs
+    /// take no time in the profile.
     ///
     /// # Errors
-    /// There is no room: the packet is lost, and counted.
+    /// The queue is full: the packet is returned, and counted as lost.
     pub fn packet_out(&mut self, now: Instant, bytes: u32, item: T) -> Result<Option<T>, T> {
         self.agent(now, Part::PacketOut, bytes, item)
     }
@@ -165,15 +172,16 @@ impl<T> Stage<T> {
         }
     }
 
-    /// Returns true if packets from the controller pass the data path again.
+    /// Returns true if packets from the controller pass the data path again before they are sent.
     pub fn passes_again(&self) -> bool {
         self.passes_again
     }
 
-    /// Adds a packet for the data path. It is released as [`Part::Data`].
+    /// Adds a packet for the data path. It is released as [`Part::Data`], or as [`Part::Lost`] if the gate behind the
+    /// data path is full when it arrives there.
     ///
     /// # Errors
-    /// There is no room: the packet is lost, and counted.
+    /// The data path is full: the packet is returned, and counted as lost.
     pub fn packet(&mut self, now: Instant, passing: Passing, item: T) -> Result<(), T> {
         let level = passing.level.min(self.lanes.len() - 1);
         let entries = self.tables.as_ref().map_or(0, |tables| tables.entries(level));
@@ -181,13 +189,13 @@ impl<T> Stage<T> {
         offered.inspect_err(|_| self.counts.lost_data += 1)
     }
 
-    /// Returns the time of the next step; [`Instant::FAR`] if nothing waits.
+    /// Returns the time at which [`Stage::release`] is to be called next; [`Instant::FAR`] if nothing waits.
     pub fn due(&self) -> Instant {
         self.first(|due| self.lead.before(due), |due| self.said.before(due))
     }
 
-    /// Returns the due time of the next item: not before [`Stage::due`], because packets are released slightly early
-    /// ([`Stage::handed_out`]).
+    /// Returns the due time of the next item. It is not before [`Stage::due`], because packets and messages are
+    /// released early ([`Stage::handed_out`], [`Stage::said`]).
     pub fn next(&self) -> Instant {
         self.first(|due| due, |due| due)
     }
@@ -198,7 +206,7 @@ impl<T> Stage<T> {
         of_packets(packets).min(of_messages(agents)).min(self.commands.due(&of_messages))
     }
 
-    /// Returns the due times of packets, with their places.
+    /// Returns the due times of items that may leave as packets, with their places.
     fn packets(&self) -> impl Iterator<Item = (Instant, Place)> {
         let lanes = self.lanes.iter().enumerate().map(|(level, lane)| (lane.server.due(), Place::Lane(level)));
         let agents = self.agents.due().filter(|(.., leaves)| *leaves);
@@ -206,32 +214,33 @@ impl<T> Stage<T> {
         lanes.chain(self.gate.as_ref().map(|gate| (gate.due(), Place::Gate))).chain(agents)
     }
 
-    /// Returns the due times of packets for the controller, with their places.
+    /// Returns the due times of items that leave as packet-ins only, with their places.
     fn messages(&self) -> impl Iterator<Item = (Instant, Place)> {
         let agents = self.agents.due().filter(|(.., leaves)| !leaves);
         agents.map(|(due, place, _)| (due, Place::Agent(place)))
     }
 
-    /// Records how long handing a packet to its port took until it left. Packets are released earlier by the typical
-    /// duration, so that they leave when they are due.
+    /// Records that a packet left at `left`, and how long it took from its release until then. Packets are released
+    /// earlier by the typical duration, so that they leave when they are due.
     pub fn handed_out(&mut self, left: Instant, took: Took) {
         self.lead.note(left, took);
     }
 
-    /// Records how long a message took until it was written to its channel. Messages are released earlier by the
-    /// typical duration.
+    /// Records that a message was written to its channel at `until`, and how long it took from its release until then.
+    /// Messages are released earlier by the typical duration.
     pub fn said(&mut self, until: Instant, took: Duration) {
         self.said.note(until, Took::AtMost(took));
     }
 
-    /// Returns the next item that is due, the earliest first; none if the next step is only at [`Stage::due`].
-    /// `describe` returns the effect of a command with the tables as they are when its turn comes.
+    /// Returns the item that is to be released first; `None` if none is to be released by `now`. `describe` returns
+    /// what a command changes in the tables; it is called when the command is begun.
     pub fn release(&mut self, now: Instant, describe: &mut dyn FnMut(&T) -> Work) -> Option<Released<T>> {
         self.release_until(now, now, describe)
     }
 
-    /// Returns the next item that was due by `until`, which is not after `now`, because packets that arrived after
-    /// `until` have not been looked up yet. See [`Stage::release`].
+    /// Returns the item that is to be released first, as [`Stage::release`] does; `None` if none is to be released by
+    /// `until`. `until` is not after `now`: it is the time up to which all arrived packets have been added. Items that
+    /// are due later must wait for packets that arrived before their due times. `now` only counts for the lateness.
     pub fn release_until(
         &mut self,
         now: Instant,
@@ -265,7 +274,8 @@ impl<T> Stage<T> {
         }
     }
 
-    /// Returns the earliest item to be released by `now`, with its due time; a packet may be slightly early.
+    /// Returns due time and place of the item to be released first, if that is by `now`. Packets and messages are
+    /// released before their due times.
     fn earliest(&self, now: Instant) -> Option<(Instant, Place)> {
         let packet = self.packets().min_by_key(|(due, _)| *due);
         let packet = packet.map(|(due, place)| (self.lead.before(due), (due, place)));
@@ -333,7 +343,8 @@ impl<T> Stage<T> {
         self.records.push_back(record);
     }
 
-    /// Takes a served packet from a lane: it is released, or moved to the gate.
+    /// Takes a served packet from a lane. Returns it if there is no gate, or if the gate is full; otherwise moves it to
+    /// the gate.
     fn leave_lane(&mut self, now: Instant, level: usize) -> Option<Released<T>> {
         let (due, item) = self.lanes[level].server.take(now)?;
         let Some(gate) = &mut self.gate else { return Some(Released { part: Part::Data, due, item }) };
@@ -342,7 +353,7 @@ impl<T> Stage<T> {
         Some(Released { part: Part::Lost, due, item })
     }
 
-    /// Returns the records of commands since the last call, oldest first.
+    /// Returns the records of the commands that were carried out or refused since the last call, oldest first.
     pub fn take_records(&mut self) -> Vec<Record> {
         self.records.drain(..).collect()
     }
@@ -361,17 +372,18 @@ impl<T> Stage<T> {
         self.counts
     }
 
-    /// Returns the lateness of releases, which is the error of the delays.
+    /// Returns how late items were released, which is the error of their delays.
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
     }
 }
 
-/// Returns the tables as they will be when packets see all changes.
+/// Returns the tables with the effects of all commands that are carried out, including those that do not affect packets
+/// yet (`unseen`).
 fn foreseen<'a, T>(ahead: &'a mut Option<(Tables, u64)>, tables: &Tables, unseen: &VecDeque<Done<T>>) -> &'a Tables {
     let made = ahead.get_or_insert_with(|| {
-        // Names start half-way up, because a bundle's members are named from the top down, and other entries from one
-        // up.
+        // Names are numbers. These count down from the middle, because the messages of a bundle have names from the
+        // maximum down, and other entries have names from 1 up.
         let (mut made, mut name) = (tables.clone(), u64::MAX / 2);
         unseen.iter().for_each(|done| made.foresee(&done.work, &mut name));
         (made, name)
@@ -379,7 +391,7 @@ fn foreseen<'a, T>(ahead: &'a mut Option<(Tables, u64)>, tables: &Tables, unseen
     &made.0
 }
 
-/// Place of a due item.
+/// Queue that holds an item.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     Commands,
