@@ -108,7 +108,7 @@ fn the_stack_gives_back_the_latest_first() {
 #[test]
 fn a_bucket_has_the_stack_of_its_packet_wherever_the_group_is_in_the_list() {
     let ports = |actions: &str| {
-        let mut bench = Bench::new();
+        let mut bench = Bench::controlled();
         let group = parse_group("group_id=1,type=all,bucket=pop:reg1[],output:reg1[]", GroupMod::ADD).unwrap();
         assert_eq!(bench.error_of(CONTROLLER, Body::GroupMod(group)), None);
         add(&mut bench, &[&format!("actions=load:2->reg0[],load:4->reg2[],push:reg0[],{actions}")]);
