@@ -1,5 +1,5 @@
-//! Determines which tables a packet can reach before any other action applies, and which bits of the packet their
-//! lookups look at. A cached verdict depends on these and on nothing else.
+//! Determines which tables a packet can reach before any other action applies, and on which bits of the packet their
+//! lookups depend. A cached verdict depends on these and on nothing else.
 use crate::shape::hash::{Double, Known, WordMask, pair_up};
 use crate::table::FlowTable;
 use weir_packet::FlowMask;
@@ -12,7 +12,7 @@ pub(super) const MAX_STEPS: usize = 8;
 pub(super) struct Plan {
     /// Tables reachable by gotos from the first one, including it, and their versions; ascending.
     tables: Vec<(u8, u64)>,
-    /// Words of a packet that lookups look at.
+    /// Words of a packet that lookups depend on.
     pub(super) words: Vec<Double>,
     /// Number of tables on the longest path, at most [`MAX_STEPS`].
     pub(super) steps: usize,
