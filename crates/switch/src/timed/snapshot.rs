@@ -39,7 +39,7 @@ pub struct TimingSnapshot {
     pub records_lost: u64,
 }
 
-/// Statistics of the lateness of releases.
+/// Statistics of the lateness of releases: the time by which items were released after they were due.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LatenessSnapshot {
     /// Number of releases.

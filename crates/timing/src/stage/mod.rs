@@ -37,7 +37,7 @@ pub enum Part {
     Lost,
 }
 
-/// Item whose time has come.
+/// Item that is released because it is due.
 #[derive(Debug)]
 pub struct Released<T> {
     /// Kind of the item.
@@ -109,8 +109,8 @@ pub struct Stage<T> {
 }
 
 impl<T> Stage<T> {
-    /// Returns the tables as the profile sees them, which the caller updates when entries change; none if changes
-    /// take no time.
+    /// Returns the model of the device's tables, which the caller updates when entries change; `None` if changes take
+    /// no time.
     pub fn tables(&mut self) -> Option<&mut Tables> {
         self.tables.as_mut()
     }
@@ -224,7 +224,7 @@ impl<T> Stage<T> {
         self.said.note(until, Took::AtMost(took));
     }
 
-    /// Returns the next item that is due, the earliest first; none if the next step is only at [`Stage::due`].
+    /// Returns the next item that is due, the earliest first; `None` if the next step is only at [`Stage::due`].
     /// `describe` returns the effect of a command with the tables as they are when its turn comes.
     pub fn release(&mut self, now: Instant, describe: &mut dyn FnMut(&T) -> Work) -> Option<Released<T>> {
         self.release_until(now, now, describe)
@@ -361,7 +361,8 @@ impl<T> Stage<T> {
         self.counts
     }
 
-    /// Returns the lateness of releases, which is the error of the delays.
+    /// Returns the lateness of releases: the times by which items were released after they were due. It is the error of
+    /// the delays.
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
     }
