@@ -28,8 +28,9 @@ pub struct Packet<T> {
     pub bytes: u32,
     /// Traffic class; the fabric only passes it on.
     pub class: u8,
-    /// Number on a split virtual link, by which [`IntraDiscipline::Merge`](crate::IntraDiscipline::Merge) orders
-    /// packets. Other disciplines ignore it.
+    /// Sequence number of the packet on a virtual link that is split over several paths.
+    /// [`IntraDiscipline::Merge`](crate::IntraDiscipline::Merge) restores this order; other disciplines ignore the
+    /// number.
     pub number: u64,
     /// Item of the caller, such as a frame's handle.
     pub item: T,
