@@ -9,7 +9,7 @@ pub struct Difference {
     /// (measured - model) / measured (Ansell 2017, equation 7.1): at most 1 for models that are too low, unbounded
     /// for those too high.
     pub scaled: f64,
-    /// |ln (model / measured)|, which treats both directions alike; none for a model's value of 0.
+    /// |ln (model / measured)|, which treats both directions alike; `None` for a model's value of 0.
     pub log_ratio: Option<f64>,
     /// |model - measured| / measured.
     pub error_rate: f64,
@@ -50,13 +50,14 @@ pub fn mape(actual: &[f64], forecast: &[f64]) -> Result<f64, ModelError> {
 /// Summary of the differences at many points, with the number of points that every average omits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// Number of points with an answer.
+    /// Number of points at which the model has an answer.
     pub valid: usize,
-    /// Number of points without a steady state, omitted from the averages.
+    /// Number of points at which the model has no steady state, omitted from the averages.
     pub unstable: usize,
-    /// Number of points without an answer for other reasons, omitted from the averages.
+    /// Number of points at which the model has no answer for another reason than a missing steady state, omitted from
+    /// the averages.
     pub other: usize,
-    /// Averages; none if no point has an answer.
+    /// Averages; `None` if no point has an answer.
     pub averages: Option<Averages>,
 }
 
@@ -72,7 +73,7 @@ pub struct Averages {
 }
 
 impl Summary {
-    /// Summarises a model's answers; points without an answer count by their reason.
+    /// Summarises a model's answers; points without an answer are counted by reason.
     pub fn of(differences: &[Result<f64, ModelError>]) -> Summary {
         let valid: Vec<f64> = differences.iter().flatten().map(|value| value.abs()).collect();
         let unstable = |answer: &&Result<f64, ModelError>| matches!(answer, Err(ModelError::Unstable { .. }));
@@ -90,8 +91,8 @@ impl Summary {
     }
 }
 
-/// Returns the indices of the points that all models answer: only these are used to compare models. Each model has
-/// its answers point by point.
+/// Returns the indices of the points at which all models have an answer. Only these points are used to compare models.
+/// `models` has each model's answers, point by point.
 pub fn common(models: &[&[Result<f64, ModelError>]]) -> Vec<usize> {
     let points = models.iter().map(|answers| answers.len()).min().unwrap_or(0);
     (0..points).filter(|point| models.iter().all(|answers| answers[*point].is_ok())).collect()
