@@ -1,5 +1,5 @@
-//! Experiment `lagopus-loop-count`, Table II and Fig. 3 of the paper: the effect of loop counts, which gather frames
-//! into bursts, on a delay-sensitive flow, alone and together with a bulk flow.
+//! Experiment `lagopus-loop-count`, Table II and Fig. 3 of Rahimi et al., 2016: the effect of loop counts, which gather
+//! frames into bursts, on a delay-sensitive flow, alone and together with a bulk flow.
 use super::network::{self, GIGABIT_FRAMES, VLANS, goodput_mbps};
 use super::workers_here;
 use crate::bed::{Bed, Measured, PORTS, Threads, entry};
