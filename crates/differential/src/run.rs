@@ -41,7 +41,8 @@ pub struct Report {
     pub kinds: BTreeMap<&'static str, u64>,
     /// Differences of no known kind.
     pub unknown: Vec<Unknown>,
-    /// In a survey: differences of no known kind by their looks, with their number and the first one, shrunk.
+    /// In a survey: differences of no known kind by their description ([`looks::of`]), with their number and the first
+    /// one, shrunk.
     pub alike: BTreeMap<String, (u64, Unknown)>,
 }
 
@@ -51,7 +52,7 @@ pub struct Comparison {
     versions: Vec<Version>,
     /// Number of unknown differences after which the comparison stops.
     most_unknown: usize,
-    /// True for a survey, which only counts unknown differences by their looks.
+    /// True for a survey, which only counts unknown differences by their description ([`looks::of`]).
     is_survey: bool,
     report: Report,
 }
@@ -231,7 +232,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// Shrinks a case while an unknown difference with equal looks remains.
+    /// Shrinks a case while an unknown difference with the same description remains.
     fn shrunk(&mut self, mut unknown: Unknown) -> anyhow::Result<Unknown> {
         let wanted = looks::of(&unknown.case, &unknown.difference);
         'smaller: loop {

@@ -143,7 +143,7 @@ pub struct Switch {
     /// Distribution over threads, if the file has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<Threads>,
-    /// Initial flow entries in the format of `ovs-ofctl`. The verbs parse them.
+    /// Initial flow entries in the format of `ovs-ofctl`. This crate does not parse them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<String>,
     /// Service times, if the file has them.

@@ -2,7 +2,7 @@
 use crate::{Delay, Delays, GapLaw, Goodness};
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of pairs kept for tests of fit.
+/// Maximum number of gaps kept for tests of fit.
 const MAX_KEPT: usize = 1 << 16;
 
 /// Comparison of actual with planned times between packets (gaps).
@@ -28,7 +28,7 @@ impl Default for Gaps {
     }
 }
 
-/// Accuracy of the times between packets (gaps). Times are in microseconds, errors are shares of the planned value.
+/// Accuracy of the times between packets (gaps). Times are in microseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GapQuality {
     /// Number of gaps.
@@ -37,9 +37,9 @@ pub struct GapQuality {
     pub planned_mean_us: f64,
     /// Mean of the actual gaps.
     pub mean_us: f64,
-    /// Relative error of the mean gap.
+    /// Error of the mean gap, as a share of the planned mean; negative if gaps were too short.
     pub mean_error: f64,
-    /// Absolute errors of single gaps.
+    /// Statistics of the differences between each actual gap and its planned gap, without sign.
     pub errors: Option<Delay>,
     /// Statistics of the actual gaps.
     pub spread: Option<Delay>,
