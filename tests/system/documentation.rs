@@ -1,5 +1,5 @@
-//! Compares documents with the program: tests, fields and errors named in docs/openflow.md exist, and so do the commands
-//! and options in the blocks of all pages.
+//! Compares documents with the program: tests, fields and errors named in docs/openflow.md exist, and so do the
+//! commands and options in the blocks of all pages.
 use crate::bed::weir;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -151,8 +151,8 @@ fn has_command(help: &str, word: &str) -> bool {
     commands.lines().any(|line| line.starts_with("  ") && line.split_whitespace().next() == Some(word))
 }
 
-/// Returns the commands of weir in a page's blocks, each with its line number and the words behind `weir`. What follows in
-/// a pipe, or as a comment, is left out.
+/// Returns the commands of weir in a page's blocks, each with its line number and the words behind `weir`. Commands
+/// that follow in a pipe, and comments, are left out.
 fn commands(page: &str) -> Vec<(usize, Vec<&str>)> {
     let (mut in_block, mut found) = (false, Vec::new());
     for (number, line) in (1..).zip(page.lines()) {

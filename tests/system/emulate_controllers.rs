@@ -1,4 +1,5 @@
-//! Tests other projects' controllers with emulated switches, one of which has a profile.
+//! Tests controllers of other projects with emulated switches, one of which has the timing profile of a hardware
+//! switch.
 use crate::emulate::{LIMIT, TWO, Talk, turn};
 use crate::failover::osken;
 use std::net::{TcpListener, TcpStream};

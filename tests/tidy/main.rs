@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 /// Findings that a failing rule shows at most.
 const SHOWN: usize = 40;
 
-/// One place that breaks a rule.
+/// Place that breaks a rule.
 struct Finding {
     /// Path from the project's root.
     file: String,

@@ -351,17 +351,32 @@ impl<'a> Packet<'a> {
         let later = self.set_queue(self.waiting_queue);
         match waiting {
             Waiting::Port(port) => fx.send_copy(port, self.frame),
-            Waiting::Bucket(bucket, origin) => self.on_copy(fx, |copy, fx| fx.run_bucket(bucket, copy, origin)),
+            Waiting::Bucket(bucket, origin) => self.run_copy(bucket, origin, fx),
         }
         self.set_queue(later);
     }
 
-    /// Runs a pending bucket on a copy, before a pipeline field or the stack changes, or a controller receives the
-    /// packet. The bucket's actions come first (OpenFlow 1.3.5, 5.11).
+    /// Runs a pending bucket on a copy, before a pipeline field changes or a controller receives the packet. The
+    /// bucket's actions come first (OpenFlow 1.3.5, 5.11).
     pub(crate) fn flush_bucket(&mut self, fx: &mut impl Effects) {
         if let Some(Waiting::Bucket(..)) = self.waiting {
             self.flush(fx);
         }
+    }
+
+    /// Runs a bucket on a copy of the packet.
+    #[cold]
+    fn run_copy(&mut self, bucket: BucketAt, origin: Origin, fx: &mut impl Effects) {
+        let (mut frame, mut parsed) = (fx.copy(self.frame), *self.parsed);
+        let mut copy = Packet {
+            stale: self.stale,
+            is_leaving: self.is_leaving,
+            ..Packet::new(&mut frame, &mut parsed, self.in_port)
+        };
+        copy.buckets_left = self.buckets_left;
+        fx.run_bucket(bucket, &mut copy, origin);
+        copy.finish(fx);
+        self.buckets_left = copy.buckets_left;
     }
 
     /// Runs the pending bucket, and any bucket that follows from it, on the packet itself, because no other action

@@ -23,7 +23,7 @@ struct Options {
     /// Show only this case, and all its differences
     #[arg(long)]
     case: Option<u64>,
-    /// Do not stop at differences of no known kind: count them by their looks
+    /// Do not stop at differences of no known kind: count those that have the same description
     #[arg(long)]
     survey: bool,
     /// Print the table of known kinds of differences, as docs/differences.md has it

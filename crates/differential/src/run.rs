@@ -43,7 +43,7 @@ pub struct Report {
     pub kinds: BTreeMap<&'static str, u64>,
     /// Differences of no known kind, each with its shrunk case. Empty in a survey.
     pub unknown: Vec<Unknown>,
-    /// Differences of no known kind in a survey, grouped by a short description ([`crate::looks`]): number of
+    /// Differences of no known kind in a survey, grouped by their description ([`looks::of`]): number of
     /// differences, and the first one with its shrunk case.
     pub alike: BTreeMap<String, (u64, Unknown)>,
 }

@@ -24,7 +24,7 @@ pub enum LabError {
     /// A command that the lab ran (`ip`) failed.
     #[error("`{command}` failed: {said}")]
     Command {
-        /// Command line.
+        /// Command line that failed.
         command: String,
         /// Error output of the command.
         said: String,

@@ -186,7 +186,7 @@ pub struct ControllerResult {
 pub struct Drop {
     /// Place: a switch, one of its ports with the device at its other end, or a host.
     pub place: String,
-    /// Reason in words.
+    /// Reason of the drops, in words.
     pub reason: String,
     /// Number of packets.
     pub packets: u64,

@@ -1,9 +1,9 @@
 //! Reruns published measurements of switches on weir and compares the figures with the published ones.
 //!
-//! Each experiment has a folder `experiments/<id>/`: `experiment.toml` with the question, the published figures and
-//! the sizes, and a `README.md`. The files are built into the command, so that [`Experiment::run`] needs none.
-//! Reading order: [`definition`] (an experiment's file), [`report`] (a rerun's result), `tester` (ports that offer
-//! load and measure), `bed` (a switch between two of them), then the experiments, one module for each source.
+//! Each experiment has a folder `experiments/<id>/`: `experiment.toml` with the question, the published figures and the
+//! sizes, and a `README.md`. The files are built into the command, so that [`Experiment::run`] reads no file. Reading
+//! order: [`definition`] (an experiment's file), [`report`] (a rerun's result), `tester` (ports that offer load and
+//! measure), `bed` (a switch between two of them), then the experiments, one module for each source.
 mod bed;
 pub mod definition;
 mod generator;
@@ -37,7 +37,7 @@ pub struct Experiment {
     measure: fn(&mut Run<'_>) -> Result<(), ExperimentError>,
 }
 
-/// Declares the experiments: names of folders, and the functions that measure.
+/// Defines the list of experiments, given the name of each experiment's folder and the function that runs it.
 macro_rules! experiments {
     ($($id:literal $measure:path,)*) => {
         /// All experiments, in the order of their listing.
@@ -100,7 +100,7 @@ pub struct LiveSwitch {
     pub profile: Option<PathBuf>,
 }
 
-/// Experiments that accept a switch, and those that accept a trace.
+/// Experiments that accept [`Options::switch`], and those that accept [`Options::trace`].
 const ON_ANY_SWITCH: [&str; 2] = ["model-validation-control", "model-validation-data"];
 const OF_ANY_TRACE: [&str; 1] = ["model-validation-data"];
 
@@ -274,7 +274,7 @@ impl Value {
         Value { value: mean, sd: (samples.len() > 1).then(|| variance.sqrt()), samples: samples.len() as u64 }
     }
 
-    /// Returns a value that was counted over `samples` things.
+    /// Returns a value without spread that was counted over `samples` samples.
     pub(crate) fn of(value: f64, samples: u64) -> Value {
         Value { value, sd: None, samples }
     }

@@ -96,8 +96,8 @@ impl Claim {
         Claim { text: text.into(), holds: None, because: because.into() }
     }
 
-    /// Makes a failed claim untested if other programs used much of the machine meanwhile, because the failure then
-    /// shows nothing.
+    /// Returns the claim, marked as untested if it failed while other programs used more than [`DISTURBED`] of the
+    /// machine, because such a failure shows nothing. `others` is the share that they used, if known.
     pub(crate) fn disturbed_by(self, others: Option<f64>) -> Claim {
         match others {
             Some(share) if self.holds == Some(false) && share > DISTURBED => {

@@ -28,8 +28,9 @@ pub struct Packet<T> {
     pub bytes: u32,
     /// Traffic class. The fabric returns it with the departing packet and does not use it.
     pub class: u8,
-    /// Position on a virtual link that is split over several paths, by which
-    /// [`IntraDiscipline::Merge`](crate::IntraDiscipline::Merge) orders packets. Other disciplines ignore it.
+    /// Sequence number of the packet on a virtual link that is split over several paths.
+    /// [`IntraDiscipline::Merge`](crate::IntraDiscipline::Merge) restores this order; other disciplines ignore the
+    /// number.
     pub number: u64,
     /// Item of the caller, such as a frame's handle.
     pub item: T,

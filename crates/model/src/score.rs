@@ -53,7 +53,7 @@ pub fn mape(actual: &[f64], forecast: &[f64]) -> Result<f64, ModelError> {
 pub struct Summary {
     /// Number of points with a prediction.
     pub valid: usize,
-    /// Number of points without a steady state, omitted from the averages.
+    /// Number of points at which the model has no steady state, omitted from the averages.
     pub unstable: usize,
     /// Number of points without a prediction for other reasons, omitted from the averages.
     pub other: usize,

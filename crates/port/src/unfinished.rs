@@ -1,4 +1,4 @@
-//! Finishes frames in software: computes checksums and cuts super-frames that their sender left to the port.
+//! Finishes frames in software: computes checksums and segments super-frames, which their sender left to the port.
 use weir_packet::{Frame, FramePool, PortNo, offload, parse};
 
 /// Finishes `frames` in place: a super-frame becomes several frames. Returns the number of frames dropped because
@@ -13,8 +13,9 @@ pub(crate) fn finish(frames: &mut Vec<Frame>, spare: &mut Vec<Frame>, pool: &mut
     damaged
 }
 
-/// Like [`finish`], but only for super-frames whose packet follows MPLS labels, a service header or a backbone
-/// header, because devices and Linux only cut packets that begin with IP.
+/// Like [`finish`], but only for super-frames whose transport header is behind MPLS labels, an NSH header or a PBB
+/// header. Devices and Linux cannot segment these, because they only find a transport header in an IP packet that
+/// directly follows the Ethernet header.
 pub(crate) fn finish_hidden(frames: &mut Vec<Frame>, spare: &mut Vec<Frame>, pool: &mut FramePool) -> u64 {
     if !frames.iter().any(is_hidden) {
         return 0;

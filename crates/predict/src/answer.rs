@@ -28,15 +28,16 @@ pub struct Prediction {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Status {
-    /// There is a steady state, and an answer.
+    /// Steady state, with an answer.
     Ok,
-    /// There is no steady state: an unlimited queue gets as much load as it can serve, or more.
+    /// No steady state: an unlimited queue gets as much load as it can serve, or more.
     Unstable,
-    /// TCP keeps a queue full. There is a steady state, and an answer.
+    /// Steady state, with an answer: TCP keeps a queue full.
     Full,
-    /// The hosts are isolated from each other: no packet is delivered.
+    /// No packet is delivered, because the hosts are isolated from each other.
     Isolated,
-    /// There is no path from the sender to the receiver, or a switch on the path forwards no packets.
+    /// No packet is delivered, because no path leads from the sender to the receiver, or a switch on it forwards
+    /// nothing.
     NoPath,
 }
 

@@ -327,8 +327,8 @@ fn virtual_switches_have_their_guaranteed_rate() {
     near(flow.loss.unwrap(), 1.0 / 6.0, 0.01);
 }
 
-/// Writing entries takes almost all of the data path's time: the served load hardly changes the rest, and the
-/// iteration did not converge.
+/// Writing entries takes almost all of the data path's time, so that the load of packets hardly changes what is left.
+/// The prediction must have a result up to saturation; the iteration once did not converge here.
 #[test]
 fn a_data_path_that_entries_take_all_of_has_an_answer() {
     for write in ["800us", "905us", "906us", "910us", "2ms"] {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use weir_model::switch::device::SwitchModel;
 
-/// Most table levels.
+/// Maximum number of table levels.
 pub const MAX_LEVELS: usize = 8;
 /// Longest text in a profile (names, sources, notes), in bytes.
 pub const MAX_TEXT: usize = 2000;
@@ -45,7 +45,7 @@ impl Origin {
 pub struct Barrier {
     /// True if a barrier waits for the commands before it; otherwise it overtakes them.
     pub waits: bool,
-    /// Time from then until the reply; none for no time.
+    /// Time from the end of that wait until the reply; `None` for no time.
     pub lag: Option<ServiceTime>,
 }
 
@@ -60,13 +60,13 @@ pub struct Profile {
     pub origin: Origin,
     /// Publication, or reason for the numbers.
     pub source: String,
-    /// Program that measured them.
+    /// Program that measured the numbers, if they are measured.
     pub measured_with: Option<String>,
-    /// Date of the measurement.
+    /// Date of the measurement, if there was one.
     pub date: Option<String>,
-    /// Directory of the runs behind the numbers.
+    /// Directory with the measurement runs from which the numbers come, if there is one.
     pub runs: Option<PathBuf>,
-    /// Costs of table changes; none for no time.
+    /// Costs of table changes; `None` if table changes take no time.
     pub tables: Option<SwitchModel>,
     /// Names of the table levels.
     pub levels: Vec<String>,
@@ -75,9 +75,9 @@ pub struct Profile {
     /// Behaviour of barriers.
     pub barrier: Barrier,
     /// Time from when commands were carried out until packets are treated accordingly, for all commands together;
-    /// none for no time.
+    /// `None` for no time.
     pub effect: Option<ServiceTime>,
-    /// Service times for formulas and stations; none for no time.
+    /// Service times for formulas and stations; `None` if packets take no time.
     pub timing: Option<SwitchTiming>,
     /// Evidence for parameters' values, by key.
     pub evidence: BTreeMap<String, Evidence>,

@@ -11,11 +11,11 @@ use crate::{Grid, ProfilerError, Progress};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Most rates of a search.
+/// Maximum number of rates tried in a search.
 const RATES: u32 = 14;
 /// Tries of a rate until nothing is lost, and repetitions that confirm it.
 const REPETITIONS: u32 = 3;
-/// Most rates that are tried for confirmation, each lower than the one before.
+/// Maximum number of rates that are tried to confirm a result, each lower than the one before.
 const CONFIRMATIONS: u32 = 12;
 /// Relative precision of the rate.
 const PRECISION: f64 = 0.02;
@@ -25,7 +25,7 @@ const SENT: f64 = 0.97;
 const FIRST_PPS: f64 = 1000.0;
 /// Highest rate, in packets a second.
 const MOST_PPS: f64 = 10e6;
-/// Most packets of a trial.
+/// Maximum number of packets of a trial.
 const MOST_PACKETS: f64 = 2e6;
 
 /// Highest rate without loss for one packet length.
@@ -161,7 +161,8 @@ fn tried(rate: f64, send: &mut Sending<'_>) -> Result<TrialRow, ProfilerError> {
     Ok(trial)
 }
 
-/// Repeats the rate: with n packets and no loss, the share of lost packets is below 3/n.
+/// Repeats the rate found, and returns true if no packet is lost. With n packets and no loss, the share of lost packets
+/// is below 3/n with 95 % confidence.
 fn confirmed(found: &mut Throughput, send: &mut Sending<'_>) -> Result<bool, ProfilerError> {
     let mut packets = 0;
     for _ in 0..REPETITIONS {

@@ -101,7 +101,7 @@ pub struct VirtualSwitch {
     pub name: String,
     /// Datapath id of the virtual switch.
     pub dpid: u64,
-    /// Selectors of its packets: a packet belongs to it if one of them matches.
+    /// Selectors of the virtual switch's packets: a packet that matches one of them belongs to the virtual switch.
     pub select: Vec<Selector>,
     /// Ports of the virtual switch.
     pub ports: Vec<VirtualPort>,
@@ -121,31 +121,32 @@ pub struct VirtualSwitch {
     pub intra_quantum: ByteSize,
     /// Rank under [`InterDiscipline::StrictPriority`]: 0 is first.
     pub priority: u8,
-    /// Weight in sharing the engine's time, if the file gives one. See [`VirtualSwitch::time_weight`].
+    /// Weight of this virtual switch when the engine is overloaded and divides its time, if the file gives one. See
+    /// [`VirtualSwitch::time_weight`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_weight: Option<u64>,
-    /// Time after which it is removed; `None` for never.
+    /// Time after which the virtual switch is removed; `None` for never.
     pub lifetime: Option<Duration>,
-    /// Controllers to which it connects, as `tcp:IP:PORT` or `unix:PATH`.
+    /// Controllers to which the virtual switch connects, as `tcp:IP:PORT` or `unix:PATH`.
     pub connect: Vec<String>,
-    /// Addresses on which it listens for controllers, as `ptcp:PORT:IP` or `punix:PATH`.
+    /// Addresses on which the virtual switch listens for controllers, as `ptcp:PORT:IP` or `punix:PATH`.
     pub listen: Vec<String>,
     /// Number of flow tables, `1..=254`.
     pub tables: u8,
-    /// Most entries per table.
+    /// Maximum number of entries per table.
     pub max_entries: u32,
-    /// Most packet-in messages per second.
+    /// Maximum number of packet-in messages per second.
     pub max_packet_ins: u32,
     /// Behaviour without a controller.
     pub fail_mode: FailMode,
-    /// Initial flow entries in the format of `ovs-ofctl`. The verbs parse them.
+    /// Initial flow entries in the format of `ovs-ofctl`. This crate does not parse them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<String>,
 }
 
 impl VirtualSwitch {
-    /// Returns the weight by which virtual switches share the engine's time when it is overloaded. By default the
-    /// guaranteed input capacity in Mbit/s, at least 1.
+    /// Returns the weight of this virtual switch. When the engine is overloaded, it divides its time among virtual
+    /// switches by weight. The default is the guaranteed input capacity in Mbit/s, at least 1.
     pub fn time_weight(&self) -> u64 {
         let rates: u64 = self.ports.iter().map(|port| port.rate_in.0 / 1_000_000).sum();
         self.time_weight.unwrap_or(rates).max(1)
@@ -186,18 +187,18 @@ pub struct Selector {
 pub struct VirtualPort {
     /// Port number on the virtual switch.
     pub number: u32,
-    /// Number of the physical port of which it is a share.
+    /// Number of the physical port of which the virtual port is a share.
     pub port: u32,
     /// Guaranteed input capacity; zero if no packets enter here.
     pub rate_in: Bps,
     /// Guaranteed output capacity; zero if no packets leave here.
     pub rate_out: Bps,
-    /// Output rate that it does not exceed; `None` for no limit.
+    /// Maximum output rate; `None` for no limit.
     pub ceiling: Option<Bps>,
-    /// Bytes that it may send in a round of [`InterDiscipline::Drr`].
+    /// Bytes that the virtual port may send in a round of [`InterDiscipline::Drr`].
     pub quantum: ByteSize,
-    /// VLAN of its packets outside the switch, `1..=4094`. The tag is removed when packets enter and inserted when
-    /// they leave.
+    /// VLAN id of the port's packets outside the switch, `1..=4094`. The tag is removed when packets enter and inserted
+    /// when they leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
 }
@@ -254,7 +255,7 @@ impl VirtualSwitch {
 }
 
 impl crate::Switch {
-    /// Returns its datapath id, and those of its virtual switches.
+    /// Returns the datapath ids of the switch and of its virtual switches.
     pub fn dpids(&self) -> impl Iterator<Item = u64> {
         std::iter::once(self.dpid).chain(self.virtual_switches.iter().map(|cut| cut.dpid))
     }

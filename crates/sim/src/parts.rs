@@ -5,7 +5,7 @@ use weir_fabric::{Line, Splitter};
 use weir_traffic::{Generator, Stream};
 use weir_units::Instant;
 
-/// Packet on its way.
+/// Packet between its source and its last output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Item {
     /// Arrival time at its first fabric.
@@ -21,7 +21,7 @@ pub(crate) struct Item {
     pub(crate) counts: bool,
 }
 
-/// Packets on their way, in order of arrival.
+/// Packets on one line, in the order in which they arrive at its far end.
 #[derive(Debug, Default)]
 pub(crate) struct UnderWay(VecDeque<(Instant, Item)>);
 

@@ -59,7 +59,9 @@ pub struct Row {
     pub lost: BTreeMap<&'static str, u64>,
 }
 
-/// Function that takes a value from one replication's tally. `accepted_bytes` counts all packets of the replication.
+/// Function that computes one value of a row from the tally of one replication. `window_s` is the length of the
+/// counting window in seconds. `accepted_bytes` is the length of all packets of the replication that were not lost, of
+/// all rows.
 type Value = fn(&Tally, window_s: f64, accepted_bytes: f64) -> Option<f64>;
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {

@@ -137,8 +137,8 @@ pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool 
     }
 }
 
-/// Returns the CPUs that a thread of this process may run on, as the kernel writes them (`0`, `0-1`); `None` if no thread has
-/// that name.
+/// Returns the CPUs that a thread of this process may run on, as the kernel writes them (`0`, `0-1`); `None` if no
+/// thread has that name.
 pub fn cpus_of_thread(name: &str) -> Option<String> {
     let tasks = std::fs::read_dir("/proc/self/task").ok()?.filter_map(|task| Some(task.ok()?.path()));
     let has_name =

@@ -1,4 +1,5 @@
-//! Tests with real networks of public collections.
+//! Tests reading and measuring real networks from public topology collections, such as Topology Zoo, SNDlib and
+//! Rocketfuel.
 use std::path::Path;
 use weir_testing::shared;
 use weir_topology::{Measures, read};

@@ -82,7 +82,8 @@ impl Probe {
         Probe::all(frame, REACH, run).next().or_else(|| Probe::at_end(frame, run))
     }
 
-    /// Returns the header at a frame's end, followed by at most one byte: replayed captures carry it there.
+    /// Returns the header at the end of a frame, where the generator writes it into replayed packets. At most one byte
+    /// follows, because the header is aligned to the 16-bit words of the transport checksum.
     fn at_end(frame: &[u8], run: Option<u16>) -> Option<Probe> {
         let at = |behind: usize| frame.len().checked_sub(BYTES + behind).and_then(|at| Probe::read(&frame[at..]));
         at(0).or_else(|| at(1)).filter(|found| run.is_none_or(|run| found.run == run))

@@ -43,11 +43,11 @@ pub struct Hub {
 struct Connection {
     session: Session,
     peer: String,
-    /// Switch, for main connections that are up.
+    /// Description of the switch, if this is a main connection that is up.
     info: Option<SwitchInfo>,
     /// Features reply of the switch.
     features: FeaturesReply,
-    /// Main connection and own number, for auxiliary connections that are up.
+    /// Id of the main connection and own auxiliary id, if this is an auxiliary connection that is up.
     auxiliary: Option<(ConnectionId, u8)>,
     standing: Standing,
     /// True if the switch was announced to the application.
@@ -78,7 +78,8 @@ impl Hub {
         }
     }
 
-    /// Adds a connection of a switch from `peer`. It has output at once: the hello. See [`Wake`] for `wake`.
+    /// Adds a connection of a switch from `peer`. The connection has output at once: the hello message. See [`Wake`]
+    /// for `wake`.
     ///
     /// # Errors
     /// [`TooMany`]; the caller has to close the connection.

@@ -37,7 +37,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(crate) struct Bundles {
     list: Vec<Bundle>,
-    /// Size of all their messages, in bytes as encoded.
+    /// Size of the messages of all bundles, in bytes as encoded.
     bytes: usize,
 }
 
@@ -64,7 +64,7 @@ enum End {
     GiveUp(Instant),
     /// The bundle is committed at this time, in answer to the message with this transaction id.
     Commit(Instant, u32),
-    /// None: its commit has arrived and is delayed.
+    /// No event: the commit request has arrived and is delayed.
     Held,
 }
 

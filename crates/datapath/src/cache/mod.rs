@@ -1,10 +1,10 @@
 //! Verdict cache: each worker keeps the results of packets' lookups for the next packets of the same flow: the
 //! entries to count at, and the verdict. One lookup then replaces one in each table.
 //!
-//! A cached result holds for all packets that agree in the bits that any entry on any such path looks at ([`plan`]).
-//! A path ends where more happens to a packet than continuing in the next table. Two packets that agree in those bits
-//! take the same path as long as no table on it changes. Every change of entries has a version, so outdated results
-//! are never used. The cache does not change counters of entries and tables, nor idle times.
+//! A cached result holds for all packets that agree in the bits that the mask of any entry on any such path covers
+//! ([`plan`]). A path ends where more happens to a packet than continuing in the next table. Two packets that agree in
+//! those bits take the same path as long as no table on it changes. Every change of entries has a version, so outdated
+//! results are never used. The cache does not change counters of entries and tables, nor idle times.
 //!
 //! A cache in front of one table costs as much as the table. It is therefore tried if there are several tables, or
 //! one with expensive lookups, and used while it pays ([`choice`]).

@@ -1,6 +1,6 @@
 //! Determines what cached verdicts depend on. A cached verdict stands for a packet's path from the first table through
 //! entries whose only effect is a goto. So it depends only on the tables that such paths can reach, and on the bits of
-//! the packet that lookups in these tables compare.
+//! the packet on which lookups in these tables depend.
 use crate::shape::hash::{Double, Known, WordMask, pair_up};
 use crate::table::FlowTable;
 use weir_packet::FlowMask;
@@ -14,7 +14,7 @@ pub(super) struct Plan {
     /// Numbers and versions of the first table and of the tables that can be reached from it through entries whose only
     /// effect is a goto; ascending.
     tables: Vec<(u8, u64)>,
-    /// Words of the flow key, with masks, that lookups in these tables compare.
+    /// Words of the flow key, with masks, on which lookups in these tables depend.
     pub(super) words: Vec<Double>,
     /// Number of tables on the longest path through these tables, at most [`MAX_STEPS`].
     pub(super) steps: usize,

@@ -1,4 +1,4 @@
-//! Stores verdicts in sets of four slots. A keyed hash of the words that lookups look at selects the set. A word of
+//! Stores verdicts in sets of four slots. A keyed hash of the words that lookups depend on selects the set. A word of
 //! four tags tells which slot of the set can match. The words themselves are compared as well, so that a packet never
 //! gets another packet's verdict.
 //!
@@ -110,7 +110,7 @@ impl Hits {
     }
 }
 
-/// Words of packets that lookups look at, with specialized code for each small number of them.
+/// Words of packets that lookups depend on, with specialized code for each small number of words.
 trait Words {
     fn hash(&self, secret: Secret, seed: u64, key: &FlowKey) -> u32;
     /// Returns true if a packet's masked words equal those at the start of `slot`.

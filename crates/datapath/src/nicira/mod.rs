@@ -92,7 +92,6 @@ fn act(
         }
         NxAction::Controller(controller) => tell(controller, packet, origin, fx),
         NxAction::Push(src) => {
-            packet.flush_bucket(fx);
             let value = read(packet, *src);
             if !packet.push(value) {
                 packet.dropped(DropReason::StackFull, fx);
@@ -100,7 +99,6 @@ fn act(
             }
         }
         NxAction::Pop(dst) => {
-            packet.flush_bucket(fx);
             // Popping an empty stack writes nothing (as in Open vSwitch).
             if let Some(value) = packet.pop() {
                 write(packet, *dst, value, fx);

@@ -1,8 +1,7 @@
 //! Classifier of a flow table: chooses its data structure by the table's entries.
 //!
 //! Few entries are compared one after the other; more are hashed. In addition to the hash there are tries while all
-//! entries look at prefixes of a few fields. Otherwise, if there are many masks, an index tells which tuples can
-//! match.
+//! entries match prefixes of a few fields. Otherwise, if there are many masks, an index tells which tuples can match.
 use super::describe::Described;
 use super::hash::Slots;
 use super::linear::Linear;

@@ -9,7 +9,7 @@ use weir_packet::FlowMask;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reach {
     version: u64,
-    /// Bits of packets that entries look at.
+    /// Bits of packets that the masks of entries cover.
     looks_at: FlowMask,
     /// Tables that entries continue in without doing anything else, one bit each.
     leads_to: [u64; 4],
@@ -21,7 +21,7 @@ impl Reach {
         self.version
     }
 
-    /// Returns the bits of packets that entries look at.
+    /// Returns the bits of packets that the masks of entries cover.
     pub(crate) const fn looks_at(&self) -> &FlowMask {
         &self.looks_at
     }

@@ -13,9 +13,9 @@ pub enum EntryChange {
         entry: u64,
         /// Priority of the entry.
         priority: u16,
-        /// True if the entry looks at Ethernet addresses.
+        /// True if the entry matches Ethernet addresses.
         ethernet: bool,
-        /// True if the entry looks at IP addresses, of either version.
+        /// True if the entry matches IP addresses, of either version.
         ip: bool,
     },
     /// Entry with a new program.

@@ -1,12 +1,11 @@
 //! Nicira's actions and messages: their effects, and the errors of invalid ones.
 use crate::bench::{Bench, CONTROLLER, OLD_CONTROLLER, PORTS, frame};
 use weir_openflow::model::error::{BadAction, BadMatch, BadRequest};
-use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
 use weir_openflow::model::nicira::{FlowFormat, NxMessage, PacketInFormat};
 use weir_openflow::model::role::{Role, RoleMessage};
 use weir_openflow::model::{Body, FlowCommand, FlowMod, PortNo};
-use weir_openflow::text::{parse_actions, parse_flow, parse_group};
+use weir_openflow::text::{parse_actions, parse_flow};
 use weir_openflow::{Version, decode, encode};
 use weir_packet::Field;
 
@@ -103,21 +102,6 @@ fn the_stack_gives_back_the_latest_first() {
     );
     bench.receive(1, &frame());
     assert_eq!(bench.datapath.drops().stack_full, 0);
-}
-
-#[test]
-fn a_bucket_has_the_stack_of_its_packet_wherever_the_group_is_in_the_list() {
-    let ports = |actions: &str| {
-        let mut bench = Bench::new();
-        let group = parse_group("group_id=1,type=all,bucket=pop:reg1[],output:reg1[]", GroupMod::ADD).unwrap();
-        assert_eq!(bench.error_of(CONTROLLER, Body::GroupMod(group)), None);
-        add(&mut bench, &[&format!("actions=load:2->reg0[],load:4->reg2[],push:reg0[],{actions}")]);
-        bench.ports_of(1, &frame())
-    };
-    assert_eq!(ports("group:1"), [2]);
-    assert_eq!(ports("group:1,output:3"), [2, 3]);
-    assert_eq!(ports("group:1,push:reg2[],output:3"), [2, 3], "a value pushed later is not in the bucket's stack");
-    assert_eq!(ports("group:1,pop:reg3[],output:reg3[]"), [2, 2], "a bucket takes nothing from the packet's stack");
 }
 
 #[test]

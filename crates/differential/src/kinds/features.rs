@@ -4,7 +4,8 @@ use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, MatchField, NxAction, PortNo};
 use weir_packet::Field;
 
-/// Parts of a message, or of the message inside a bundle-add.
+/// Parts of a message that explain differences: match, instructions and actions. For a bundle-add, the parts of the
+/// message inside it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parts<'a> {
     pub(super) flow: Option<&'a FlowMod>,
@@ -82,8 +83,8 @@ impl<'a> Parts<'a> {
         self.fields().any(|(field, _, _)| is(field))
     }
 
-    /// Returns true if an action writes a field, with a value, that satisfies `is`. Copies count by both of their
-    /// fields.
+    /// Returns true if an action writes a field, with a value, that satisfies `is`. A copy counts with each of its two
+    /// fields, with value 0.
     pub(super) fn sets(&self, is: impl Fn(Field, u128) -> bool) -> bool {
         self.has_action(|action| match action {
             Action::SetField { field, value } | Action::SetFieldMasked { field, value, .. } => is(*field, *value),

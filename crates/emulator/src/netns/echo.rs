@@ -16,9 +16,9 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 use weir_units::{Clock, Instant, SystemClock};
 
-/// Most pings under way, of all hosts together.
+/// Maximum number of all hosts' pings that wait for an answer.
 const UNDER_WAY: usize = 64;
-/// Most pings under way of one host.
+/// Maximum number of one host's pings that wait for an answer.
 const OF_ONE: usize = 2;
 /// Longest wait for an answer before time-outs and cancellation are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -29,7 +29,7 @@ const HEADER: usize = 8;
 /// Bytes of a message: the header, and the ping's index among all pings.
 const LENGTH: usize = HEADER + 8;
 
-/// Ping to be sent by a host, given by its index.
+/// Ping to be sent by the host with the index `from`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ping {
     pub(crate) from: usize,
@@ -46,7 +46,7 @@ impl Pinger {
     /// Opens sockets in these namespaces.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A namespace cannot be entered, or a socket cannot be opened.
     pub(crate) fn open(namespaces: &[String]) -> io::Result<Pinger> {
         // A thread enters the namespaces one after another and ends in the last. The sockets stay in the namespaces
         // in which they were opened.
@@ -163,7 +163,7 @@ struct Round<'a> {
     pings: &'a [Ping],
     timeout: Duration,
     waiting: VecDeque<usize>,
-    /// Index and send time of each.
+    /// Index and send time of each ping that waits for an answer.
     under_way: Vec<(usize, Instant)>,
     took: Vec<Option<Duration>>,
 }

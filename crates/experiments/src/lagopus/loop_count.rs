@@ -1,6 +1,6 @@
-//! Experiment `lagopus-loop-count`, Table II and Fig. 3 of the paper. A loop count is the number of turns of a thread's
-//! loop after which an incomplete burst of frames is passed on. The experiment measures its effect on a delay-sensitive
-//! flow, alone and together with a bulk flow.
+//! Experiment `lagopus-loop-count`, Table II and Fig. 3 of Rahimi et al., 2016. A loop count is the number of turns of
+//! a thread's loop after which an incomplete burst of frames is passed on. The experiment measures its effect on a
+//! delay-sensitive flow, alone and together with a bulk flow.
 use super::network::{self, GIGABIT_FRAMES, VLANS, goodput_mbps};
 use super::workers_here;
 use crate::bed::{Bed, Measured, PORTS, Threads, entry};

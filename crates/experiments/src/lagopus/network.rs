@@ -1,4 +1,4 @@
-//! Frames and links of the hosts H1 and H2 of the paper's Fig. 2, which are the two ends of a tester.
+//! Frames and links of the hosts H1 and H2 in Fig. 2 of Rahimi et al., 2016, which are the two ends of a tester.
 use crate::tester::{Bulk, Rate, Template, Vary};
 use std::net::Ipv4Addr;
 use weir_packet::MacAddr;

@@ -1,5 +1,5 @@
-//! Experiment `lagopus-table-size`, Table IV of the paper: the effect of a large table on loss, with one worker and
-//! with four.
+//! Experiment `lagopus-table-size`, Table IV of Rahimi et al., 2016: the effect of a large table on loss, with one
+//! worker and with four.
 use super::workers_here;
 use crate::bed::{Bed, Measured, PORTS, Threads, entry};
 use crate::report::Claim;

@@ -1,4 +1,5 @@
-//! Experiment `lagopus-workers`, Table III of the paper: the effect of workers, entries and flows on throughput.
+//! Experiment `lagopus-workers`, Table III of Rahimi et al., 2016: the effect of workers, entries and flows on
+//! throughput.
 use super::network::{self, GIGABIT_FRAMES, MACS, goodput_mbps};
 use super::workers_here;
 use crate::bed::{Bed, Measured, PORTS, Threads, entry};

@@ -211,8 +211,8 @@ fn exact(truth: &Profile, found: &Profile) -> Option<String> {
     (!wrong.is_empty()).then(|| wrong.join(", "))
 }
 
-/// Returns the errors of the delays of a data path with one law for all packets, which the profiler finds as a
-/// level's law.
+/// Returns the relative errors of the delays, if the profile has one law for all packets instead of levels. The
+/// profiler finds it as the law of the first level.
 fn data_path(truth: &Profile, found: &Profile) -> Vec<(f64, String)> {
     // If there are levels, their laws apply; the law for all packets is then only used by formulas.
     let Some(SwitchTiming { data: Some(data), .. }) = truth.timing.as_ref().filter(|_| truth.tables.is_none()) else {
@@ -227,11 +227,11 @@ fn data_path(truth: &Profile, found: &Profile) -> Vec<(f64, String)> {
     [64.0, 1500.0].into_iter().filter_map(of).collect()
 }
 
-/// Points of a curve: the position, and the median there.
+/// Medians of a curve by position, such as the packet length.
 type Curve = BTreeMap<u64, f64>;
 
-/// Returns delays of packets of the first level along one of length or time between packets; the others have their
-/// base values.
+/// Returns the median delays of packets that the first level forwards, by packet length or by time between packets, as
+/// `along` selects. Only rows that differ from the base case in no other value count.
 fn delays(measurement: &Measurement, along: fn(&weir_profiler::DelayRow) -> u64) -> Curve {
     let rows = measurement.delays().iter().filter(|row| row.level == 0 && row.kind == MatchKind::L2L3.name());
     let rows: Vec<_> = rows.collect();
@@ -249,7 +249,7 @@ fn delays(measurement: &Measurement, along: fn(&weir_profiler::DelayRow) -> u64)
     medians(by)
 }
 
-/// Returns the time to add one entry, by the number of entries present.
+/// Returns the median time to add one entry, in seconds, by the number of entries present.
 fn adding(measurement: &Measurement) -> Curve {
     let mut by: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     let is_it = |timed: &&weir_profiler::control::Timed| {

@@ -1,6 +1,6 @@
-//! Measures the service times of an idle switch and its controller, part by part, by the two methods of the thesis:
-//! *network events*, the times at which a packet passes taps on its way, and *loops*, which pass it through the
-//! switch several times, for times too short to be seen next to the setup's own delay.
+//! Measures the service times of an idle switch and its controller, part by part, by the two methods of Ansell's thesis
+//! (2017, sections 4.1 to 4.3): *network events*, the times at which a packet passes taps on its way, and *loops*,
+//! which pass it through the switch several times, for times too short to be seen next to the setup's own delay.
 //!
 //! In virtual time the methods themselves are tested on the published device's profile; live (`--live`), on weir
 //! without and with that profile.
@@ -175,8 +175,9 @@ fn tested(text: String, found: Option<(bool, String)>) -> Claim {
     }
 }
 
-/// Finds the length at which two figures differ most, relative to the second. Returns whether they are within
-/// [`NEAR`], and a description, or `None` if a figure is missing.
+/// Finds the packet length at which the two values of `of`, found and expected in us, differ most, relative to the
+/// expected value. Returns true if they differ by less than [`NEAR`] there, with a description. Returns `None` if a
+/// value is missing.
 fn farthest(lengths: &[u32], device: &str, of: impl Fn(u32) -> Option<(f64, f64)>) -> Option<(bool, String)> {
     let mut worst: Option<(f64, String)> = None;
     for bytes in lengths {

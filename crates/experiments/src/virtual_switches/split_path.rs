@@ -1,4 +1,5 @@
-//! Experiment `vx-split-path`, figures 4.13 and 4.14: a virtual link split over two paths and merged again in order.
+//! Experiment `vx-split-path`, figures 4.13 and 4.14 of Anhalt's thesis (2011): a virtual link split over two paths and
+//! merged again in order.
 use super::{BURSTS, LINE, over, packets_per_second, series, simulate, sizes};
 use crate::report::Claim;
 use crate::{ExperimentError, Run, Value};
@@ -14,18 +15,19 @@ use weir_units::{Bps, Instant};
 
 /// Buffers in bytes, for paths of equal latency.
 const BUFFERS: [u64; 7] = [12_000, 24_000, 48_000, 96_000, 144_000, 192_000, 240_000];
-/// Smallest buffer without loss, as published.
+/// Smallest buffer in bytes that loses no packet in the published figures.
 const ENOUGH: u64 = 192_000;
-/// Additional bytes of the buffer that waits for the longer path.
+/// Bytes added to the buffer in which the merge keeps packets of the shorter path until those of the longer path
+/// arrive.
 const ADDED: [u64; 5] = [0, 72_000, 144_000, 216_000, 288_000];
-/// Additional delay of the second path: a full line sends the largest addition in this time.
+/// Additional delay of the second path: the time in which a full line sends the largest buffer of [`ADDED`].
 const LONGER: Duration = Duration::from_micros(2304);
 const LINK: usize = 0;
 /// Patience of the merge: longer than any two packets of the link can be apart.
 const PATIENCE: Duration = Duration::from_millis(20);
 const LOST_FIRST: &str = "lost where it is split";
 const LOST_SECOND: &str = "lost where it is merged";
-/// Percentage of packets that the thesis's figures would show as zero.
+/// Percentage of packets below which the thesis's figures would show zero.
 const ZERO: f64 = 0.01;
 const LATE: &str = "packets out of order";
 const HALF: Bps = Bps(LINE.0 / 2);

@@ -12,7 +12,7 @@ use std::ops::Range;
 pub const STRONG: f64 = 0.7;
 /// Silhouette below which a value is not much closer to its own group than to another.
 pub const DOUBTFUL: f64 = 0.5;
-/// Most values: a million.
+/// Maximum number of latencies.
 pub const VALUES_MAX: usize = 1_000_000;
 
 /// Latencies in groups.
@@ -22,7 +22,7 @@ pub struct Groups {
     pub sizes: Vec<usize>,
     /// Geometric mean of each group's latencies, in their unit.
     pub centres: Vec<f64>,
-    /// Mean silhouette; none for a single group.
+    /// Mean silhouette; `None` for a single group.
     pub silhouette: Option<f64>,
     /// Number of values that are not much closer to their own group than to the next.
     pub doubtful: usize,
@@ -32,7 +32,7 @@ impl Groups {
     /// Groups the logarithms of latencies, into as many groups as the silhouette suggests, up to `most`.
     ///
     /// # Errors
-    /// No latency, one that is not above 0, or more than [`VALUES_MAX`].
+    /// There is no latency, a latency is not above 0, or there are more than [`VALUES_MAX`].
     pub fn find(latencies: &[f64], most: usize) -> Result<Groups, ModelError> {
         latencies.iter().try_for_each(|latency| positive("latency", *latency).map(drop))?;
         if latencies.len() > VALUES_MAX {
@@ -55,7 +55,8 @@ impl Groups {
         })
     }
 
-    /// Returns the group of a latency: the one with the nearest centre, in logarithms.
+    /// Returns the index of the group to which a latency belongs: the group whose centre is nearest on a logarithmic
+    /// scale.
     pub fn of(&self, latency: f64) -> usize {
         let last = self.centres.len().saturating_sub(1);
         let boundary = |at: usize| (self.centres[at].ln() + self.centres[at + 1].ln()) / 2.0;
@@ -93,7 +94,7 @@ impl Sums {
         if run.is_empty() { 0.0 } else { (self.squares[run.end] - self.squares[run.start] - sum * sum / n).max(0.0) }
     }
 
-    /// Returns for 1, 2, ... groups the runs with the least squares within.
+    /// Returns the best division into 1, 2, ... groups: the runs with the least sum of squared distances within them.
     fn best_runs(&self, most: usize) -> Vec<Vec<Range<usize>>> {
         let n = self.len();
         let mut cost: Vec<f64> = (0..=n).map(|end| self.within(&(0..end))).collect();
@@ -170,7 +171,7 @@ impl Sums {
     }
 }
 
-/// Rebuilds the runs from the start of each last run.
+/// Rebuilds a division into runs. `starts` has the best start of the last run by number of runs and end.
 fn traced(starts: &[Vec<usize>], n: usize) -> Vec<Range<usize>> {
     let mut end = n;
     let mut runs: Vec<Range<usize>> = starts

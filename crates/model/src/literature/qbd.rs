@@ -3,7 +3,7 @@
 use crate::ModelError;
 use nalgebra::{DMatrix, DVector};
 
-/// Most rounds of the reduction; each squares the remaining error.
+/// Maximum number of rounds of the reduction. Each round squares the remaining error.
 const MAX_ROUNDS: u32 = 64;
 /// Largest remaining error.
 const PRECISION: f64 = 1e-14;
@@ -99,13 +99,13 @@ fn with_diagonal(mut matrix: DMatrix<f64>, others: &[&DMatrix<f64>]) -> DMatrix<
     matrix
 }
 
-/// Returns X with X divisor = matrix.
+/// Solves `X * divisor = matrix` for `X`.
 fn right_divided(matrix: &DMatrix<f64>, divisor: &DMatrix<f64>) -> Result<DMatrix<f64>, ModelError> {
     let solution = divisor.transpose().lu().solve(&matrix.transpose()).ok_or_else(singular)?;
     Ok(solution.transpose())
 }
 
-/// Returns x with x generator = 0 and x weights = 1.
+/// Solves `x * generator = 0` and `x * weights = 1` for the row vector `x`.
 fn stationary(mut generator: DMatrix<f64>, weights: DVector<f64>) -> Result<DVector<f64>, ModelError> {
     // One equation follows from the others; the last is replaced by the sum.
     let last = generator.ncols() - 1;

@@ -2,17 +2,21 @@
 use crate::ModelError;
 use crate::check::{domain, not_negative, positive};
 
-/// Most round trips followed one by one; the rest has the rate of their second half.
+/// Maximum number of round trips followed one by one. The rest of the connection has the mean rate of their second
+/// half.
 const ROUNDS_MAX: u32 = 20_000;
-/// Number of parts into which the buffer is divided to report how long which part is filled.
+/// Number of parts into which the buffer is divided. The result states for how long the buffer was filled up to each
+/// part.
 const PARTS: usize = 12;
-/// Loss that fast recovery repairs without selective acknowledgements, in frames: a single one.
+/// Largest loss that fast recovery repairs without selective acknowledgements, in frames. Losses are fractions here; a
+/// loss up to this value counts as a single frame.
 const MENDED: f64 = 1.5;
-/// Segments in flight that three duplicate acknowledgements need.
+/// Minimum number of segments in flight for three duplicate acknowledgements.
 const DUPLICATES: f64 = 4.0;
-/// Segments for each acknowledgement.
+/// Number of segments that one acknowledgement confirms.
 const PER_ACKNOWLEDGEMENT: f64 = 2.0;
-/// Relative change of the queue below which it counts as constant, in bytes of a round.
+/// Difference between the bytes sent and served in a round, relative to the bytes sent, below which the queue counts as
+/// constant.
 const REST: f64 = 1e-6;
 
 /// Connection over one line that is its bottleneck. Bytes of payload and bytes of frames are distinguished.
@@ -38,7 +42,7 @@ pub struct Bulk {
     pub buffer_bytes: f64,
     /// Receiver's window, in bytes of payload.
     pub window_bytes: f64,
-    /// First window, in bytes of payload.
+    /// Initial congestion window, in bytes of payload.
     pub first_bytes: f64,
     /// Payload of a segment, in bytes.
     pub segment_bytes: f64,
@@ -49,7 +53,7 @@ pub struct Bulk {
     /// Duration of the connection, in seconds. Until its end the sender's buffer, as large as the window, is kept
     /// full.
     pub duration_s: f64,
-    /// Time after the end during which the rest of that buffer is still sent, in seconds.
+    /// Time after `duration_s` during which the sender may still send the rest of its buffer, in seconds.
     pub patience_s: f64,
 }
 
@@ -64,7 +68,7 @@ pub struct Transfer {
     pub timeouts: u32,
     /// Number of frames lost.
     pub lost: f64,
-    /// Queue at the line beyond others' packets: pairs of share of the time and waiting time in seconds.
+    /// Queue that the connection adds at the line: pairs of share of the time and waiting time in seconds.
     pub queue: Vec<(f64, f64)>,
 }
 
@@ -76,7 +80,7 @@ impl Transfer {
 }
 
 impl Bulk {
-    /// Computes the course of the connection.
+    /// Follows the connection round by round and returns its result.
     ///
     /// # Errors
     /// `DOMAIN` for invalid numbers, frames smaller than their payload, and shares larger than the line.
@@ -114,7 +118,7 @@ struct Course<'a> {
     threshold: f64,
     /// Bytes of frames waiting for the line.
     waiting: f64,
-    /// Bytes of frames lost in the previous round.
+    /// Bytes of frames lost in the previous round; the sender notices the loss in the current one.
     missed: f64,
     /// After the end: bytes of payload left in the sender's buffer.
     unsent: Option<f64>,
@@ -238,8 +242,9 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Returns the largest queue within a round of slow start: an acknowledgement for two segments, which leave the
-    /// line at its full rate, releases three, in addition to all others' packets.
+    /// Returns the largest queue within a round of slow start, in bytes of frames; 0 if the window does not grow this
+    /// way. Two segments leave the line at its full rate, and their acknowledgement releases three more. Packets of
+    /// others use the line in addition.
     fn burst(&self, sent: f64) -> f64 {
         let grows = self.window < self.threshold && self.window < self.of.window_bytes;
         let faster = self.of.line / PER_ACKNOWLEDGEMENT;

@@ -89,7 +89,8 @@ const REGISTERS: [(Field, u8, &str); 20] = [
     (Field::Xxreg3, 114, "NXM_NX_XXREG3"),
 ];
 
-/// TCP flags. In the standard they are an extension by another experimenter.
+/// TCP flags. Outside Nicira's classes they are a field of the Open Networking Foundation's experimenter class, and a
+/// basic field from OpenFlow 1.5 on.
 const TCP_FLAGS: (Field, u16, u8, &str) = (Field::TcpFlags, NXM_1, 34, "NXM_NX_TCP_FLAGS");
 
 /// Returns every field that has a Nicira name.

@@ -45,7 +45,7 @@ impl<'a> Scanner<'a> {
         Scanner { text, at: 0, base }
     }
 
-    /// Returns the text after the key and separator of the last item.
+    /// Returns the rest of the text from the value of `item` on, including all later items.
     pub(super) fn rest_behind(&self, item: &Item<'_>) -> &'a str {
         &self.text[item.value_at - self.base..]
     }

@@ -10,15 +10,15 @@ const PBB_BYTES: usize = 18;
 /// Bottom-of-stack bit of a label stack entry.
 const BOTTOM: u32 = 0x100;
 
-/// Place of the type after the link header.
+/// Position of the EtherType of the packet that follows the Ethernet header and its VLAN tags.
 pub(super) struct TypeField {
     pub(super) at: usize,
     /// Offset of the length field of an IEEE 802.3 frame, whose type is in its SNAP header.
     length_at: Option<usize>,
 }
 
-/// Returns the field after the VLAN tags that `eth_type` is read from. `None` for IEEE 802.3 without SNAP, and for
-/// packets without Ethernet header.
+/// Returns the position of the EtherType after the VLAN tags, which the field `eth_type` is read from. `None` for IEEE
+/// 802.3 without SNAP, and for packets without Ethernet header.
 pub(super) fn type_field(frame: &Frame, layers: &Layers) -> Option<TypeField> {
     if !frame.packet_type().is_ethernet() {
         return None;

@@ -112,9 +112,9 @@ pub struct QueueState {
 pub struct Departure<T> {
     /// The frame itself.
     pub item: T,
-    /// Time at which its first bit is sent.
+    /// Time at which the first bit of the frame is sent.
     pub begins: Instant,
-    /// Time at which its last bit is sent.
+    /// Time at which the last bit of the frame is sent.
     pub ends: Instant,
 }
 

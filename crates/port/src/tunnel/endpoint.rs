@@ -60,7 +60,7 @@ pub(super) enum WantedKey {
     Exactly(Option<u32>),
 }
 
-/// A socket shared by the ports of one place.
+/// A socket shared by all tunnel ports that have the same [`Place`]: tunnel kind, local address and socket settings.
 pub(super) struct Endpoint {
     pub(super) socket: OwnedFd,
     encapsulation: Encapsulation,
@@ -99,7 +99,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Endpoint {
-    /// Returns the endpoint at a place; opens it if no port uses it yet in the calling thread's network namespace.
+    /// Returns the endpoint for `place`; opens it if no port uses it yet in the calling thread's network namespace.
     pub(super) fn at(place: &Place) -> io::Result<Arc<Endpoint>> {
         let namespace = std::fs::metadata("/proc/thread-self/ns/net")?.st_ino();
         let mut registry = lock(&REGISTRY);
@@ -142,7 +142,8 @@ impl Endpoint {
         lock(&self.state).members.get(&wanted).map_or(0, |member| member.missed)
     }
 
-    /// Appends at most `max` frames for the port `wanted` to `batch`. Frames read for other ports are queued there.
+    /// Appends at most `max` frames for the port `wanted` to `batch`. Frames read for other ports wait in those ports'
+    /// lists.
     pub(super) fn receive(
         &self,
         wanted: Wanted,

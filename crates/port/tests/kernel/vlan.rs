@@ -1,5 +1,5 @@
-//! Tests of VLAN tags that a host leaves to the device, as VLAN interfaces do. A BPF program on the host's end makes
-//! the tags, because not every kernel has VLAN interfaces.
+//! Tests that VLAN tags arrive although the host has left their insertion to the device, as VLAN interfaces do. A BPF
+//! program on the host's end of the link creates such tags, because not every kernel has VLAN interfaces.
 use crate::bed::{frame, open, receive, send, within};
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};

@@ -4,18 +4,19 @@ use crate::station::{Arriving, Solved, Station};
 use crate::{PredictError, returns};
 use weir_model::ModelError;
 
-/// Most rounds before the iteration is given up.
+/// Maximum number of rounds; the iteration then fails.
 const MOST_ROUNDS: u32 = 400;
-/// Rounds from which the step is reduced, and the step: this prevents oscillation between two states.
+/// Step by round: pairs of the first round and the step from that round on, latest first. A step below 1 moves rates
+/// and losses only a part of the way to their new values. This ends oscillation between two states.
 const PATIENCE: [(u32, f64); 4] = [(250, 0.05), (100, 0.2), (20, 0.5), (0, 1.0)];
-/// Change below which the network is solved.
+/// Largest change of a round below which the network counts as solved.
 const REST: f64 = 1e-9;
-/// Change that is accepted after the last round: far below the error of the formulas.
+/// Largest change that is accepted in the last round: far below the error of the formulas.
 const NEARLY: f64 = 1e-3;
 
 impl Network<'_> {
-    /// Passes flows through the network until nothing changes, then solves each queue; none for queues without a
-    /// steady state.
+    /// Passes flows through the network until nothing changes, then solves each queue. The result has `None` for queues
+    /// without a steady state.
     pub(crate) fn solve(&mut self, flows: &[Flow]) -> Result<Vec<Option<Solved>>, PredictError> {
         for round in 0..MOST_ROUNDS {
             for station in &mut self.stations {
@@ -74,7 +75,7 @@ impl Network<'_> {
         }
     }
 
-    /// Adds a flow to a queue. Returns the SCV of its departures.
+    /// Adds a flow to a queue. Returns the squared coefficient of variation (SCV) of the times between its departures.
     fn bring(&mut self, visit: &Visit, rate: f64, scv: f64) -> f64 {
         let station = &mut self.stations[visit.station];
         station.arriving.push(Arriving { rate, scv, service: visit.service.clone(), first: visit.first });

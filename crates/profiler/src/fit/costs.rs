@@ -14,12 +14,13 @@ use weir_profile::Evidence;
 const NOISE: f64 = 0.003;
 /// Smallest error assumed, in seconds, for clock and wire.
 const FLOOR_S: f64 = 2e-6;
-/// Smallest relative difference, beside disjoint intervals, with which deleting has a cost of its own instead of
-/// writing's.
+/// Smallest relative difference from the cost of writing at which deleting gets a cost of its own. The two confidence
+/// intervals must be disjoint, too.
 const APART: f64 = 0.02;
-/// Costs do not explain the times if half of the cases' medians deviate from the fit by more than this share,
+/// Costs do not explain the times if half of the cases' medians deviate from the fit by more than this share, and
+/// chance is no explanation ([`BY_CHANCE`]).
 const UNEXPLAINED: f64 = 0.25;
-/// unless chance explains the deviation with more than this probability: medians of a few runs deviate, too.
+/// Probability from which on chance explains the deviation: medians of a few runs deviate, too.
 const BY_CHANCE: f64 = 0.01;
 
 /// Costs by level, with the evidence for each parameter.
@@ -29,11 +30,11 @@ pub struct Costs {
     pub levels: Vec<TableCosts>,
     /// Evidence by parameter name.
     pub evidence: BTreeMap<String, Evidence>,
-    /// Time of a burst beside its commands, if it is certain; otherwise the notes mention it.
+    /// Time that a burst takes in addition to its commands, if it is certain; otherwise the notes mention it.
     pub effect: Option<Effect>,
     /// Remarks for the user.
     pub notes: Vec<String>,
-    /// Fit that the costs come from.
+    /// Result of the fit from which the costs were taken.
     pub fitted: Fitted,
 }
 

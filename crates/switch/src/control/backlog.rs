@@ -18,11 +18,11 @@ pub(crate) const MAX_PACKET_INS: usize = 1024;
 pub(crate) const MAX_NOTICES: usize = 16_384;
 /// Number of waiting replies from which on the channel reads no more from the controller.
 pub(crate) const PAUSE_REPLIES: usize = 256;
-/// Number of waiting statistics and descriptions from which on no more requests are read or carried out: each may
+/// Number of waiting multipart replies from which on no more requests are read or carried out, because each reply may
 /// have a hundred kilobytes.
 pub(crate) const PAUSE_PARTS: usize = 8;
-/// Number of waiting replies from which on no request is carried out and the channel is closed. A channel pauses at
-/// [`PAUSE_REPLIES`], so only requests already on their way, each with a long reply, exceed that.
+/// Number of waiting replies from which on no request is carried out and the channel is closed. A channel stops reading
+/// at [`PAUSE_REPLIES`], so only requests that were already read, each with a long reply, exceed that number.
 pub(crate) const MAX_REPLIES: usize = 4096;
 
 /// Size in bytes from which on a part of a long reply is sent.
@@ -45,17 +45,17 @@ pub(crate) enum ToChannel {
     Parts,
     /// Request to close the channel, for this reason.
     Close(&'static str),
-    /// Messages are taken from the controller again.
+    /// Notice that [`Outbox::resume`] was called, so that the channel reads from the controller again.
     Resume,
 }
 
-/// Part of a long reply: some encoded messages.
+/// Part of a long reply: encoded messages that are sent in one go.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
     pub(crate) bytes: Vec<u8>,
     /// Number of messages in `bytes`.
     pub(crate) messages: usize,
-    /// Number of messages put on the channel's queue before this part, which are sent first.
+    /// Number of messages put on the channel's queue before this part. They are sent first.
     pub(crate) behind: u64,
 }
 
@@ -73,7 +73,7 @@ impl Default for Places {
     }
 }
 
-/// Counters of what a channel carried and lost, over all its connections.
+/// Counters of the messages that a channel carried and dropped, over all its connections.
 #[derive(Debug, Default)]
 pub(crate) struct Carried {
     pub(crate) received: AtomicU64,
@@ -108,13 +108,14 @@ pub(crate) struct Backlog {
     replies: AtomicUsize,
     /// Multipart replies among `replies`.
     parts: AtomicUsize,
-    /// True while a reply is sent in parts; other messages wait behind it.
+    /// True while the engine has paused reading from the controller: a long reply is sent in parts, or too many
+    /// messages wait for the engine.
     is_held: AtomicBool,
-    /// True if the engine waits for room.
+    /// True if the engine waits for room for another part of a long reply.
     is_awaited: AtomicBool,
-    /// Parts of long replies that are ready. Each names the messages of the queue that precede it.
+    /// Parts of long replies that are ready to be sent. Each has the number of messages of the queue that precede it.
     ready: Places,
-    /// True if the channel has been notified of parts and has not looked yet.
+    /// True if the channel has been notified of parts and has not called [`Backlog::looked`] yet.
     is_told: AtomicBool,
     /// Memory of parts that were sent, reused for new ones, so that neither thread waits for the other's allocator.
     spare: Places,
@@ -122,8 +123,8 @@ pub(crate) struct Backlog {
     handing: Handing,
 }
 
-/// Measurement of the time from handing something to a channel until it is written, in nanoseconds of the switch's
-/// clock; 0: unknown.
+/// Measurement of the time from handing a message to a channel (`given`) until it is written to the connection
+/// (`written`), in nanoseconds of the switch's clock; 0 if unknown.
 #[derive(Debug, Default)]
 struct Handing {
     given: AtomicU64,
@@ -230,17 +231,17 @@ impl Outbox {
         self.backlog.check_bounds()
     }
 
-    /// Returns true if so many notices wait that flow monitors are to be paused, before any notice is dropped.
+    /// Returns true if so many notices wait that flow monitors must pause, before any notice is dropped.
     pub(crate) fn is_crowded(&self) -> bool {
         self.backlog.notices.load(Relaxed) >= MAX_NOTICES / 2
     }
 
-    /// Returns true if most notices have been read, so that flow monitors continue.
+    /// Returns true if most notices have been sent, so that flow monitors can continue.
     pub(crate) fn is_notice_room(&self) -> bool {
         self.backlog.notices.load(Relaxed) <= MAX_NOTICES / 4
     }
 
-    /// Returns true if so many replies wait that no request is to be carried out.
+    /// Returns true if so many replies wait that no request may be carried out.
     pub(crate) fn is_overrun(&self) -> bool {
         self.backlog.replies.load(Relaxed) >= MAX_REPLIES
     }
@@ -248,7 +249,8 @@ impl Outbox {
     /// Returns true if there is room for a part of a long reply. If not, the channel wakes the engine when there is.
     pub(crate) fn has_room(&self) -> bool {
         let has_room = || self.backlog.replies.load(SeqCst) < MAX_PARTS;
-        // Either this sees what the channel takes from now on, or the channel sees that the engine waits.
+        // Either this call sees the parts that the channel takes from now on, or the channel sees that the engine
+        // waits.
         has_room() || {
             self.backlog.is_awaited.store(true, SeqCst);
             has_room()
@@ -290,14 +292,14 @@ impl Backlog {
         }
     }
 
-    /// Notes that everything handed to the channel has been written at `now`.
+    /// Records that all messages handed to the channel were written by `now`.
     pub(crate) fn wrote(&self, now: Instant) {
         if self.handing.given.load(SeqCst) != 0 {
             let _ = self.handing.written.compare_exchange(0, now.as_nanos(), SeqCst, Relaxed);
         }
     }
 
-    /// Notes that `message` left the queue.
+    /// Records that the channel took `message` from the queue.
     pub(crate) fn taken(&self, message: &Message) {
         let waiting = match kind(message) {
             Kind::PacketIn => &self.packet_ins,
@@ -310,7 +312,7 @@ impl Backlog {
         }
     }
 
-    /// Notes that the channel looks at the parts it was notified of.
+    /// Records that the channel looks for parts now. The next part notifies it again.
     pub(crate) fn looked(&self) {
         self.is_told.swap(false, SeqCst);
     }
@@ -325,7 +327,7 @@ impl Backlog {
         self.ready.take.try_recv().ok()
     }
 
-    /// Notes that `part` of a long reply is sent, and keeps its memory for reuse.
+    /// Records that `part` of a long reply is sent, and keeps its memory for reuse.
     pub(crate) fn taken_part(&self, mut part: Part) {
         self.replies.fetch_sub(1, SeqCst);
         self.parts.fetch_sub(1, Relaxed);
@@ -349,7 +351,8 @@ impl Backlog {
         if is_within { Ok(()) } else { Err(format!("{counts:?} messages wait for a channel, {bounds:?} may")) }
     }
 
-    /// Returns true if the controller has to read before more is read from it.
+    /// Returns true if the channel must not read from the controller now, because the engine has paused it or too many
+    /// replies wait.
     pub(crate) fn is_paused(&self) -> bool {
         self.is_held.load(Relaxed)
             || self.replies.load(Relaxed) >= PAUSE_REPLIES

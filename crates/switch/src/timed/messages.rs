@@ -220,7 +220,8 @@ impl Timed {
         answered.into_iter().for_each(|said| self.answer(times, said, datapath, pool, out));
     }
 
-    /// Notes an answer at `due`: later messages start no earlier.
+    /// Records that an answer was due at `due`. Messages that arrive later then count as arrived at `due` at the
+    /// earliest.
     fn has_answered(&mut self, due: Instant) {
         self.said_at = self.said_at.max(due);
     }

@@ -84,7 +84,8 @@ pub struct Timed {
     pending: HashMap<ChannelId, Pending>,
     /// True if barriers wait for earlier packet-outs of their channel.
     waits: bool,
-    /// Start time of the last message of any channel; later messages do not start before it.
+    /// Earliest start time of the next message of any channel: the start time of the last message, or the due time of
+    /// the last answer to a barrier or a commit, if that is later.
     said_at: Instant,
     /// Barriers that are due, but wait for packet-outs of their channel.
     behind: Vec<Said>,

@@ -14,7 +14,7 @@ pub struct Inlet {
     pub physical: PortNo,
     /// Index of the physical port in the fabric.
     pub index: PortIndex,
-    /// VLAN of the port's packets on the physical port; `None` without a tag.
+    /// VLAN id of the port's packets on the physical port; `None` if they are untagged there.
     pub vlan: Option<u16>,
     /// Number of packets dropped because they cannot carry the VLAN tag.
     pub untagged: u64,
@@ -65,7 +65,7 @@ pub(super) fn for_output(spec: &VirtualSwitch, inlets: &[Inlet], output: usize) 
     if leads(&output) { output } else { (0..inlets.len()).find(leads).unwrap_or(output) }
 }
 
-/// Returns the port after which a queue is numbered.
+/// Returns the index of the port whose number a queue has as its number.
 pub(super) fn of_queue(inlets: &[Inlet], queue: u32) -> Option<usize> {
     inlets.iter().position(|inlet| inlet.number.0 == queue)
 }

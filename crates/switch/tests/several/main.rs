@@ -28,7 +28,7 @@ mod tls;
 
 use weir_switch::threads::{Mode, ThreadsConfig};
 
-/// Two threads, where there are two cores.
+/// Returns a configuration with two threads, or with one on a machine with a single core.
 fn threads() -> ThreadsConfig {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(2);
     ThreadsConfig { mode: Mode::RunToCompletion, workers, ..ThreadsConfig::default() }

@@ -38,13 +38,13 @@ pub enum Part {
     Lost,
 }
 
-/// Item that is released.
+/// Item that is released because it is due.
 #[derive(Debug)]
 pub struct Released<T> {
     /// Kind of the item.
     pub part: Part,
     /// Due time: not after the time of the release, or slightly after it. Packets and messages are released early,
-    /// because it takes time until they leave ([`Stage::handed_out`], [`Stage::said`]).
+    /// because it takes time until they leave ([`Stage::handed_out`], [`Stage::said()`]).
     pub due: Instant,
     /// Item that was held.
     pub item: T,
@@ -195,7 +195,7 @@ impl<T> Stage<T> {
     }
 
     /// Returns the due time of the next item. It is not before [`Stage::due`], because packets and messages are
-    /// released early ([`Stage::handed_out`], [`Stage::said`]).
+    /// released early ([`Stage::handed_out`], [`Stage::said()`]).
     pub fn next(&self) -> Instant {
         self.first(|due| due, |due| due)
     }
@@ -233,7 +233,7 @@ impl<T> Stage<T> {
     }
 
     /// Returns the item that is to be released first; `None` if none is to be released by `now`. `describe` returns
-    /// what a command changes in the tables; it is called when the command is begun.
+    /// what a command changes in the tables, as they are when its turn comes.
     pub fn release(&mut self, now: Instant, describe: &mut dyn FnMut(&T) -> Work) -> Option<Released<T>> {
         self.release_until(now, now, describe)
     }

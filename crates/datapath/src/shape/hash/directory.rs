@@ -27,7 +27,7 @@ pub(super) struct Directory {
     /// By bucket: the set of the low five bits of all signatures in its chain. A search of many tuples reads this
     /// filter before the bucket, because one cache line holds the filters of sixteen buckets.
     filters: Array<u32>,
-    /// Buckets of chains other than the first.
+    /// Second and later buckets of all chains.
     further: Array<Bucket>,
     /// First empty bucket of `further`; the empty ones form a chain.
     free: Option<usize>,
@@ -245,7 +245,7 @@ impl Directory {
         self.filters.push(0).expect("make_room has seen to it");
     }
 
-    /// Returns the index of an empty bucket of `further`.
+    /// Takes an empty bucket of `further`, or appends one. Returns its index.
     fn add_further(&mut self) -> usize {
         let Some(free) = self.free else { return add_to(&mut self.further) };
         self.free = self.further[free].next();

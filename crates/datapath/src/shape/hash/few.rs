@@ -67,7 +67,7 @@ impl EntryHash {
 }
 
 impl Tuple {
-    /// Returns true if the tuple looks at all bits that a match looks at.
+    /// Returns true if the tuple's mask has all bits of a match's mask.
     fn covers(&self, words: &WordMatches) -> bool {
         let looks = |bits: &WordMatch| {
             self.words().iter().any(|own| own.word == bits.word && own.mask & bits.mask == bits.mask)
@@ -75,7 +75,7 @@ impl Tuple {
         words.iter().all(looks)
     }
 
-    /// Restricts a match to this tuple's mask; `None` if the tuple looks at bits that the match does not specify.
+    /// Restricts a match to this tuple's mask; `None` if the tuple's mask has bits that the match does not specify.
     fn widened(&self, words: &WordMatches) -> Option<WordMatches> {
         let said = |word: u8, mask: u64| {
             words.iter().find(|one| one.word == word && one.mask & mask == mask).map(|one| one.value & mask)

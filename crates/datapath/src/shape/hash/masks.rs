@@ -1,4 +1,4 @@
-//! Masks the words of a flow key that a tuple looks at, with specialized code for each small number of words.
+//! Masks the words of a flow key that a tuple's mask covers, with specialized code for each small number of words.
 use super::key::Secret;
 use super::pairs::{Double, Known, Pair};
 use super::slots::{NEAR, Slot, Slots};
@@ -79,7 +79,8 @@ fn is_entry(mut values: impl Iterator<Item = u64>, count: usize, slot: &Slot, sl
     far.len() == count - (NEAR - 1) && near | differences(values, far) == 0
 }
 
-/// Returns the bits that differ in any pair of values, so that the caller needs one branch for all.
+/// Compares values pair by pair. Returns the bits that differ in at least one pair: 0 if all pairs are equal. The
+/// caller thus needs a single branch.
 #[inline(always)]
 fn differences(values: impl Iterator<Item = u64>, others: &[u64]) -> u64 {
     values.zip(others).fold(0, |differences, (one, other)| differences | one ^ other)

@@ -1,9 +1,9 @@
 //! Stores flow entries by hash: the basis of every exact lookup.
 //!
-//! One hash holds the entries of all tuples of a table (a *tuple*: the entries of one mask). The hash covers the
-//! tuple and the masked words that the tuple looks at. An entry takes 13 bytes in the [`directory`] and 64 in the
-//! [`slots`], which hold the words it is compared with and its counters, and more if it looks at more than three
-//! words. The store grows and shrinks by one bucket at a time and releases its memory.
+//! One hash holds the entries of all tuples of a table (a *tuple*: the entries of one mask). The hash covers the tuple
+//! and the words under its mask. An entry takes 13 bytes in the [`directory`] and 64 in the [`slots`], which hold the
+//! words it is compared with and its counters, and more if its mask covers more than three words. The store grows and
+//! shrinks by one bucket at a time and releases its memory.
 //!
 //! A lookup reads one bucket, which yields the one candidate entry (a second one in one of fifty cases), and then
 //! that entry. The lookup of a burst goes in passes ([`burst`]); each prefetches the memory that the next one reads.
@@ -200,7 +200,7 @@ impl EntryHash {
     }
 
     /// Iterates over the entries in the places `from..from + most`, including hidden ones: the tuple of each, and its
-    /// values of the words that the tuple looks at.
+    /// values of the words that the tuple's mask covers.
     pub(crate) fn placed(
         &self,
         from: usize,
@@ -210,7 +210,7 @@ impl EntryHash {
         places.map(|slot| (TupleId(slot.tuple), self.values(slot)))
     }
 
-    /// Iterates over an entry's values of the words that its tuple looks at.
+    /// Iterates over an entry's values of the words that its tuple's mask covers.
     fn values<'a>(&'a self, slot: &'a Slot) -> impl Iterator<Item = u64> + 'a {
         self.tuples.get(TupleId(slot.tuple)).unpack(|pair| self.slots.word(slot, pair))
     }

@@ -23,7 +23,7 @@ pub(crate) struct Probe {
     /// All ones if the hash covers three words, otherwise zero.
     third: u64,
     words: [u8; NEAR],
-    /// True if `masks` are all that the tuple looks at.
+    /// True if `masks` holds the tuple's whole mask.
     is_plain: bool,
     tuple: TupleId,
 }
@@ -139,8 +139,8 @@ impl EntryHash {
     }
 }
 
-/// Returns true if a packet's values equal those of an entry. Words that its tuple does not look at are zero in the
-/// slot.
+/// Returns true if a packet's values equal those of an entry. Words that its tuple's mask does not cover are zero in
+/// the slot.
 #[inline(always)]
 fn is_match(probe: &Probe, values: &[u64; NEAR], slot: &Slot) -> bool {
     let differences = values.iter().zip(&slot.words).fold(0, |all, (one, other)| all | one ^ other);

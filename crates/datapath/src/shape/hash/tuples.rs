@@ -52,7 +52,7 @@ pub(crate) struct Tuples {
 }
 
 impl Tuple {
-    /// Returns the words that the entries look at, in ascending order.
+    /// Returns the words that the tuple's mask covers, in ascending order.
     #[inline(always)]
     pub(crate) fn words(&self) -> &[WordMask] {
         &self.words

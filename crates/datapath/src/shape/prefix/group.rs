@@ -1,4 +1,5 @@
-//! Entries of one layout: their trie, and the entries whose match another one of higher priority has.
+//! Entries of one layout: a trie with the highest-priority entry of each prefix, and a list of the entries below it
+//! that have the same prefix and a lower priority.
 use super::super::EntryId;
 use super::layout::Layout;
 use super::order::Order;
@@ -14,11 +15,12 @@ use weir_packet::FlowKey;
 pub(super) struct Group {
     pub(super) layout: Layout,
     pub(super) trie: Trie,
-    /// Entries whose prefix another entry of higher priority has. Only the highest is in the trie.
+    /// Entries outside the trie, because another entry with the same prefix has a higher priority; by prefix and
+    /// priority.
     beaten: BTreeMap<(Prefix, u16), EntryId>,
     pub(super) order: Order,
     len: usize,
-    /// Copy of the trie into a smaller one, while under way.
+    /// Smaller copy of the trie, while it is under construction.
     renewal: Option<Box<Renewal>>,
 }
 

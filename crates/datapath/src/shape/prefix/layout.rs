@@ -1,11 +1,11 @@
-//! Layout that the entries of one trie share: they look at the same words with the same masks and values, except for
-//! one field, of which they look at a prefix.
+//! Layout that the entries of one trie share: the same masks and values of the same words, except for one field, of
+//! which each entry matches a prefix.
 use super::super::{WordMatch, WordMatches};
 use super::trie::Prefix;
 use weir_packet::field::Place;
 use weir_packet::{Field, FlowKey};
 
-/// Minimum width of the field. Narrower fields are left to other data structures.
+/// Minimum width of the field in bits. Narrower fields are left to other data structures.
 const MIN_BITS: u32 = 16;
 
 /// The common part of the entries of a trie: see the [module](self).
@@ -18,7 +18,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Returns the layout of an entry that looks at a proper prefix of exactly one field; `None` if there is no such
+    /// Returns the layout of an entry that matches a proper prefix of exactly one field; `None` if there is no such
     /// field, or more than one.
     pub(super) fn of(words: &WordMatches) -> Option<Layout> {
         let fields = Field::ALL.into_iter().filter(|field| field.is_maskable() && !field.is_alias());
@@ -37,7 +37,7 @@ impl Layout {
         Some(Layout { fixed, place: found.place })
     }
 
-    /// Returns the prefix that an entry of this layout looks at; `None` if the entry has another layout.
+    /// Returns the prefix that an entry of this layout matches; `None` if the entry has another layout.
     pub(super) fn prefix(&self, words: &WordMatches) -> Option<Prefix> {
         let rest = words.iter().map(|word| self.without_field(word)).filter(|rest| rest.mask != 0);
         if !rest.eq(self.fixed.iter().copied()) {
@@ -47,7 +47,7 @@ impl Layout {
         Some(Prefix { bits: self.part(words, |word| word.value), len })
     }
 
-    /// Returns true if a packet meets the conditions other than the field's.
+    /// Returns true if a packet matches the layout's masks and values outside the field.
     #[inline(always)]
     pub(super) fn admits(&self, key: &FlowKey) -> bool {
         // A loop without early exit, because there is mostly only one word.

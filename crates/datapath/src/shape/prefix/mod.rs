@@ -1,5 +1,4 @@
-//! Longest-prefix lookup, for tables whose entries look at a prefix of one field and are otherwise alike, such as
-//! routes.
+//! Longest-prefix lookup, for tables whose entries match a prefix of one field and are otherwise alike, such as routes.
 //!
 //! Entries of one layout (`eth_type=0x800,ipv4_dst=P/n`) share a [`trie`]. A table may have a few layouts (IPv4 and
 //! IPv6 routes), and a few unordered entries of any kind (such as the table-miss entry), which are compared one after
@@ -241,7 +240,7 @@ impl<S: Fn(EntryId)> Work for Search<'_, S> {
     }
 }
 
-/// Best entries of a burst so far.
+/// Best entries found so far for the packets of a burst.
 struct Best<'a> {
     found: &'a mut [EntryId; MAX_BURST],
     /// Priorities; valid only where an entry was found.

@@ -1,5 +1,5 @@
-//! Builds tries over the hash that holds a table's entries: a few entries with each change. The tries are discarded
-//! as soon as an entry does not fit, and used only while they contain all entries.
+//! Builds tries over the hash that holds a table's entries: a few entries with each change of the table. The tries are
+//! discarded as soon as an entry does not fit, and used only while they contain all entries.
 use super::super::hash::EntryHash;
 use super::super::{EntryId, WordMatches};
 use super::{Prefixes, Refused};
@@ -16,9 +16,10 @@ const PLACES_A_STEP: usize = 16;
 pub(crate) enum Overlay {
     /// No tries. `refused_len` is the number of entries of the table when they last did not fit, or 0.
     None { refused_len: usize },
-    /// Tries under construction. The entries in the places before `next` have been examined. The first pass inserts
-    /// the entries that belong in a trie. The second pass inserts the rest, because only then it is known which trie
-    /// full-length addresses belong to.
+    /// Tries under construction. In the current pass, the entries in the hash's places before `next` have been
+    /// examined. The first pass inserts the entries that fit in a trie or start one. The second pass inserts the rest:
+    /// an entry with a full-length address starts no trie, and may have been examined before the one that started its
+    /// trie.
     Partial { prefixes: Prefixes, next: usize, is_second: bool },
     /// Tries with all entries.
     Whole(Prefixes),
@@ -76,7 +77,8 @@ impl Overlay {
         }
     }
 
-    /// Handles the result of the last change, and continues the construction or starts one.
+    /// Continues the construction after a change of the tries, or starts one. Discards the tries if the change was
+    /// refused.
     fn go_on(&mut self, entries: &EntryHash, result: Result<(), Refused>) {
         let n_tuples = entries.tuples().in_order().len();
         if result.and_then(|()| self.step(entries)) == Err(Refused) {

@@ -1,4 +1,4 @@
-//! A column of the pruner: the bits of up to 64, or up to 512, tuples in every set of tuples.
+//! A column of the pruner: for up to 64 or up to 512 tuples, one bit in every set of tuples.
 use super::row::Row;
 use super::sets::SetId;
 use super::slice::SliceNo;
@@ -11,8 +11,9 @@ const BYTES: usize = 256;
 pub(super) struct Column<R> {
     /// Places in use by tuples.
     live: R,
-    /// By slice and high byte: tuples that look at no more of the slice than its high byte, and accept this one.
-    /// Tuples that do not look at the slice have a bit in all of them, as have unused places.
+    /// By slice and high byte: the tuples of [`View::High`](super::slice::View::High) that have an entry with this high
+    /// byte, and tuples that were spilled there. Tuples whose mask does not cover the slice have their bit set for
+    /// every high byte, as have unused places.
     by_high: Vec<R>,
     /// By set: its tuples.
     sets: Vec<R>,
@@ -34,7 +35,7 @@ impl<R: Row> Column<R> {
         self.live == R::NONE
     }
 
-    /// Returns true if no tuple is excluded from any high byte.
+    /// Returns true if the column is as when new: all tuples pass all high bytes, and the empty set has no tuple.
     #[cfg(test)]
     pub(super) fn is_clean(&self) -> bool {
         self.by_high.iter().all(|row| *row == R::ALL) && self.sets[0] == R::NONE
@@ -57,13 +58,13 @@ impl<R: Row> Column<R> {
         self.by_high.resize(self.by_high.len() + BYTES, R::ALL);
     }
 
-    /// Sets whether a tuple passes all high bytes of a slice, or none.
+    /// Sets (`passes`) or clears the bit of a tuple for all high bytes of a slice.
     pub(super) fn put_all_high(&mut self, slice: SliceNo, place: usize, passes: bool) {
         let first = usize::from(slice) * BYTES;
         self.by_high[first..first + BYTES].iter_mut().for_each(|row| row.put(place, passes));
     }
 
-    /// Sets whether a tuple passes this high byte of a slice.
+    /// Sets (`passes`) or clears the bit of a tuple for one high byte of a slice.
     pub(super) fn put_high(&mut self, slice: SliceNo, high: u8, place: usize, passes: bool) {
         self.by_high[usize::from(slice) * BYTES + usize::from(high)].put(place, passes);
     }
@@ -95,7 +96,7 @@ impl<R: Row> Column<R> {
         one == other
     }
 
-    /// Returns the tuples that pass all these slices.
+    /// Returns the tuples that a packet may match, given its selections in all slices.
     #[inline(always)]
     pub(super) fn survivors(&self, steps: &[Step]) -> R {
         let mut row = self.live;
@@ -111,7 +112,7 @@ impl Column<u64> {
         self.live
     }
 
-    /// Returns the tuples that pass a slice; `high` is an index into `by_high`.
+    /// Returns the tuples that one slice admits; `high` is an index into `by_high`.
     #[inline(always)]
     pub(super) fn passing(&self, high: usize, set: SetId) -> u64 {
         self.by_high[high] | self.sets[usize::from(set)]

@@ -24,7 +24,7 @@ pub(super) struct Columns {
     sets: usize,
 }
 
-/// Evaluates an expression for the column that a tuple is in, of either kind.
+/// Evaluates an expression for the column that a tuple is in, narrow or wide.
 macro_rules! column_of {
     ($columns:expr, $bit:expr, |$column:ident, $place:ident| $body:expr) => {
         match place($bit) {
@@ -48,7 +48,8 @@ impl Default for Columns {
 }
 
 impl Columns {
-    /// Allocates the lowest free place, where a tuple passes everything; `None` if all are in use.
+    /// Allocates the lowest free place and returns it; its tuple passes every slice at first. Returns `None` if all
+    /// places are in use.
     pub(super) fn take(&mut self) -> Option<Bit> {
         let bit = if !self.narrow.is_full() {
             self.narrow.vacancy()
@@ -105,7 +106,7 @@ impl Columns {
         column_of!(self, bit, |column, place| column.put_in_set(to, place, is_in));
     }
 
-    /// Returns true if no trace of a tuple that looked at anything is left.
+    /// Returns true if removed tuples have left nothing behind: no wide column, and a narrow column as when new.
     #[cfg(test)]
     pub(super) fn is_clean(&self) -> bool {
         self.wide.is_empty() && self.narrow.is_clean()

@@ -1,5 +1,6 @@
-//! Index over a table's tuples: the pruner, built step by step. A table may have a million entries when it gets one
-//! mask too many for a search without pruning, and thousands of masks when its index is renewed.
+//! Index over a table's tuples: the pruner, built step by step. Building it at once would take too long: a table may
+//! have a million entries when it gets one mask too many for a search without pruning, and thousands of masks when its
+//! index is renewed.
 //!
 //! First all present tuples get places, those of the highest priority first. Then all entries are counted. Entries
 //! may be inserted and removed meanwhile; changes of entries that are not counted yet are ignored.
@@ -37,7 +38,7 @@ pub(super) struct Index {
 /// Place of a tuple.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Place {
-    /// No place: the tuple has no entries, or waits.
+    /// No place: the tuple has no entries, or waits for a place.
     #[default]
     None,
     /// Place in the pruner's columns.

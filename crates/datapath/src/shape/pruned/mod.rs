@@ -1,15 +1,15 @@
 //! Pruned tuple space search: uses a packet's values to find the tuples that can match it before any tuple is probed.
 //!
-//! Tuple space search probes every tuple until no further tuple can have a higher priority than the entry found,
-//! which costs a hash for each mask. Here the flow key is cut into slices of 16 bits. For each slice that tuples look
-//! at, a packet's value selects the set of tuples that have an entry with that value (or do not look at the slice).
-//! Only tuples in all these sets are probed, those of the highest priority first (after Srinivasan, Suri, Varghese:
-//! Packet Classification using Tuple Space Search, SIGCOMM 1999, 5; Baboescu, Varghese: Scalable Packet
+//! Tuple space search probes every tuple until no further tuple can have a higher priority than the entry found, which
+//! costs a hash for each mask. Here the flow key is cut into slices of 16 bits. For each slice that the masks of tuples
+//! cover, a packet's value selects the set of tuples that have an entry with that value (or whose mask does not cover
+//! the slice). Only tuples in all these sets are probed, those of the highest priority first (after Srinivasan, Suri,
+//! Varghese: Packet Classification using Tuple Space Search, SIGCOMM 1999, 5; Baboescu, Varghese: Scalable Packet
 //! Classification, SIGCOMM 2001, 3).
 //!
 //! The sets may contain too many tuples, never too few. What would take too long or too much memory is therefore left
-//! out, without changing the entries found. The cost stays linear in the number of masks if entries pass every slice,
-//! each because of a different entry of its tuple, without matching as a whole. Packets cannot cause this; a
+//! out, without changing the entries found. The cost stays linear in the number of masks if tuples pass every slice,
+//! each slice because of a different entry, without any entry that matches as a whole. Packets cannot cause this; a
 //! controller can.
 mod column;
 mod columns;
@@ -62,7 +62,7 @@ pub(crate) struct Pruned {
     /// Index of the tuples. Present from the time there were too many tuples to search one after the other until all
     /// entries are gone.
     index: Option<Box<Index>>,
-    /// Rebuild of the index in the order of priorities.
+    /// Rebuild of the index, which sorts the tuples by priority again.
     renewal: Renewal,
     /// True while another classifier serves the lookups.
     is_idle: bool,

@@ -1,4 +1,5 @@
-//! Finds the tuples that a packet may match, from its values in 16-bit slices of the fields that the tuples look at.
+//! Finds the tuples that a packet may match, from its values in the 16-bit slices of the flow key that the tuples'
+//! masks cover.
 use super::MAX_SLICES;
 use super::column::Step;
 use super::columns::{Bit, Columns};
@@ -16,20 +17,20 @@ pub(super) struct Pruner {
     columns: Columns,
     sets: Sets,
     counts: Counts,
-    /// By place in the columns: the slices that its tuple looks at; empty if the place is unused.
+    /// By place in the columns: the slices that its tuple's mask covers; empty if the place is unused.
     views: Vec<Vec<Look>>,
 }
 
-/// How a tuple looks at a slice.
+/// A slice that a tuple's mask covers, and the part of it that counts.
 #[derive(Debug, Clone, Copy)]
 struct Look {
     slice: SliceNo,
-    /// Index of the word that contains the slice, among the words that the tuple looks at.
+    /// Index of the word that contains the slice, among the words that the tuple's mask covers.
     from: u8,
     view: View,
 }
 
-/// Selections of a packet, one for each slice.
+/// Selections of a packet, one for each slice that may exclude a tuple.
 #[derive(Debug)]
 pub(super) struct Steps {
     steps: [Step; MAX_SLICES],
@@ -37,7 +38,7 @@ pub(super) struct Steps {
 }
 
 impl Pruner {
-    /// Adds a tuple, given the words that it looks at, without entries. Returns its place; `None` if no place is
+    /// Adds a tuple without entries; `masks` are the words of its mask. Returns its place, or `None` if no place is
     /// free.
     pub(super) fn add_tuple(&mut self, masks: impl Iterator<Item = WordMask>) -> Option<Bit> {
         let bit = self.columns.take()?;
@@ -77,7 +78,8 @@ impl Pruner {
         self.columns.give(bit);
     }
 
-    /// Counts an entry of a tuple, given the entry's values.
+    /// Adds an entry of the tuple at place `bit`; `words` are the entry's values of the words that the tuple's mask
+    /// covers.
     pub(super) fn add(&mut self, bit: Bit, words: impl Iterator<Item = u64>) {
         self.each_value(bit, words, |pruner, slice, view, value| {
             if pruner.counts.add(bit, slice, value) {
@@ -86,7 +88,7 @@ impl Pruner {
         });
     }
 
-    /// Stops counting an entry of a tuple, given the entry's values.
+    /// Removes an entry that was added with [`Pruner::add`], given the same arguments.
     pub(super) fn remove(&mut self, bit: Bit, words: impl Iterator<Item = u64>) {
         self.each_value(bit, words, |pruner, slice, view, value| {
             if pruner.counts.remove(bit, slice, value) {
@@ -95,7 +97,7 @@ impl Pruner {
         });
     }
 
-    /// Calls `act` with an entry's value of each slice that the tuple looks at.
+    /// Calls `act` with an entry's value of each slice that the tuple's mask covers.
     #[expect(clippy::cast_possible_truncation, reason = "a slice is sixteen bits")]
     fn each_value(
         &mut self,
@@ -115,7 +117,7 @@ impl Pruner {
         }
     }
 
-    /// Sets whether packets with this value of a slice pass for a tuple.
+    /// Adds (`passes`) a tuple to the tuples that a value of a slice admits, or removes it from them.
     fn put(&mut self, bit: Bit, slice: SliceNo, view: View, value: u16, passes: bool) {
         match view {
             View::High(mask) => {
@@ -158,7 +160,7 @@ impl Pruner {
         }
     }
 
-    /// Returns what a packet's values select.
+    /// Returns the selections of a packet: for each slice, the high byte and the set that its value selects.
     #[inline(always)]
     pub(super) fn steps(&self, key: &FlowKey) -> Steps {
         let mut steps = Steps { steps: [Step::default(); MAX_SLICES], len: 0 };
@@ -174,7 +176,8 @@ impl Pruner {
         steps
     }
 
-    /// Returns true if no trace is left of an entry or tuple that looks at anything.
+    /// Returns true if removed entries and tuples have left nothing behind: no count, no slice in use, and no set
+    /// except the empty one.
     #[cfg(test)]
     pub(super) fn is_clean(&self) -> bool {
         let is_clean = |slice: &Slice| slice.tuples == 0 && slice.values == 0 && slice.sets.iter().all(|set| *set == 0);

@@ -10,11 +10,12 @@ use crate::shape::{EntryId, WordMatches};
 use std::time::Duration;
 use weir_units::Instant;
 
-/// Divisor: more than this fraction of the table's entries must have changed for a renewal during changes. This keeps
-/// the work of renewals a part of that of the changes.
+/// Divisor: while the table changes, its index is rebuilt only after more than one entry in `CHANGED_PART` has changed.
+/// The work of rebuilding thus stays in proportion to the work of the changes.
 const CHANGED_PART: usize = 2;
 
-/// Time without changes before a renewal, per entry (renewing one takes a microsecond). [`MIN_QUIET`] is the minimum.
+/// Time without changes of the table after which its index is rebuilt, per entry of the table; at least [`MIN_QUIET`].
+/// Rebuilding takes a microsecond per entry.
 const QUIET_PER_ENTRY: Duration = Duration::from_micros(20);
 const MIN_QUIET: Duration = Duration::from_millis(100);
 
@@ -25,7 +26,7 @@ pub(super) struct Renewal {
     next: Option<Box<Index>>,
     /// Number of changes of the table since the last renewal began.
     changes: usize,
-    /// Number of changes when it was last examined, and the time since which it has been the same.
+    /// Value of `changes` when it was last examined, and the time since which it has had this value (`since`).
     seen: usize,
     since: Instant,
 }

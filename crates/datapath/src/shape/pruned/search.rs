@@ -70,7 +70,8 @@ impl Survivors for Both {
     }
 }
 
-/// Tuples of a wide column. Bit `n` of `words` is set if word `n` of the line is not zero.
+/// Set of tuples of a wide column, with an index of the words that are not empty: bit `n` of `words` is set if word `n`
+/// of `line` is not zero. Taking the tuples out thus skips empty words.
 #[derive(Debug, Clone, Copy)]
 struct Occupied {
     line: Line,
@@ -111,7 +112,7 @@ const NO_PLACE: u16 = u16::MAX;
 /// fetched.
 const MANY: usize = 1 << 15;
 
-/// Maximum number of buckets prefetched after the first.
+/// Maximum number of buckets prefetched for a packet after the bucket of its first tuple.
 const MOST_EARLY: usize = 2;
 
 /// Index of the first wide column.
@@ -205,7 +206,7 @@ impl Index {
                 begun.probable[lane] = entries.probable(begun.hash[lane]);
             }
         });
-        // Pass 4: verify it, and probe the later tuples that may have a higher priority.
+        // Pass 4: verify the probable entry, and probe the later tuples that may have a higher priority.
         lanes.each(|lane| {
             let key = &keys[lane].key;
             let mut search = Search { tally: (), found: None, index: self, entries, key };
@@ -282,7 +283,8 @@ impl<T: Tally> Search<'_, T> {
         }
     }
 
-    /// Probes the tuples at these places, which must ascend.
+    /// Probes the tuples at the places that `next` returns, which must ascend, until no later tuple can have a better
+    /// entry.
     #[inline(always)]
     fn each(&mut self, mut next: impl FnMut() -> Option<usize>) {
         while let Some(place) = next()

@@ -17,7 +17,7 @@ const NO_SET: SetId = SetId::MAX;
 /// Number of chains for finding sets by sum, a power of two.
 const CHAINS: usize = 1 << 14;
 
-/// Sets of tuples: see the [module](self).
+/// All sets of tuples, found by sum and counted by use. Their bits are in [`Columns`]. See the [module](self).
 #[derive(Debug)]
 pub(super) struct Sets {
     /// By set: the exclusive or of its tuples' random numbers.
@@ -79,7 +79,7 @@ impl Sets {
         }
     }
 
-    /// Returns the number of sets.
+    /// Returns the number of sets in use, including the empty one.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.sums.len() - self.free.len()

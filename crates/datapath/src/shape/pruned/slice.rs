@@ -1,4 +1,4 @@
-//! A slice: sixteen bits of the flow key that some tuple looks at, with the set of tuples that each value selects.
+//! A slice: sixteen bits of the flow key that some tuple's mask covers, with the set of tuples that each value selects.
 use super::sets::SetId;
 use weir_packet::FlowKey;
 
@@ -8,8 +8,8 @@ pub(super) type SliceNo = u8;
 /// Number of values of a slice.
 const VALUES: usize = 1 << 16;
 
-/// Maximum number of unmasked bits for which a slice is looked at as a whole: inserting an entry changes up to 256
-/// values then.
+/// Maximum number of slice bits outside a tuple's mask for which the tuple has [`View::Whole`]. Inserting an entry then
+/// changes up to 2^8 = 256 values.
 const MAX_SPREAD: u32 = 8;
 
 /// Sets of tuples by value of sixteen bits: see the [module](self).
@@ -19,17 +19,18 @@ pub(super) struct Slice {
     pub(super) word: u8,
     /// Position of the slice's lowest bit in the word.
     pub(super) shift: u8,
-    /// Number of tuples that look at the slice.
+    /// Number of tuples whose mask covers the slice.
     pub(super) tuples: u32,
-    /// By value: the tuples that look at more than the high byte, and accept the value.
+    /// By value: the set of the tuples of [`View::Whole`] that have an entry with the value.
     pub(super) sets: Box<[SetId; VALUES]>,
     /// Number of values that select a non-empty set.
     pub(super) values: u32,
-    /// By bit of the high byte: the number of tuples that look at this bit and at no more than the high byte.
+    /// By bit of the high byte: the number of tuples of [`View::High`] whose mask has this bit.
     looking: [u16; 8],
-    /// Bits of the high byte that some tuple looks at that looks at no more than the high byte.
+    /// Bits of the high byte that some tuple of [`View::High`] has in its mask; all bits after [`Slice::spill`].
     pub(super) high: u8,
-    /// True if some tuple that looks at more passes all values of a high byte, because there was no room for its set.
+    /// True after [`Slice::spill`]: some tuple of [`View::Whole`] passes all values of a high byte, because there was
+    /// no room for its set.
     pub(super) has_spilled: bool,
 }
 
@@ -46,7 +47,7 @@ impl Slice {
         (key.words[usize::from(self.word)] >> self.shift) as u16
     }
 
-    /// Counts a tuple that looks at these bits of the high byte only, or stops counting it.
+    /// Counts (`looks`) a tuple of [`View::High`] with this mask, or stops counting it.
     pub(super) fn look_at_high(&mut self, mask: u8, looks: bool) {
         for (bit, count) in self.looking.iter_mut().enumerate().filter(|(bit, _)| mask >> bit & 1 == 1) {
             if looks {
@@ -58,30 +59,32 @@ impl Slice {
         }
     }
 
-    /// Records that a tuple that looks at more than the high byte passes all values of some high byte.
+    /// Records that a tuple of [`View::Whole`] passes all values of some high byte.
     pub(super) fn spill(&mut self) {
         self.has_spilled = true;
         self.high = u8::MAX;
     }
 
-    /// Returns true if this slice excludes hardly any tuple, because at most one value selects a set.
+    /// Returns true if searches skip this slice, because it excludes hardly any tuple: no bit of the high byte counts,
+    /// and at most one value selects a set.
     pub(super) fn is_constant(&self) -> bool {
         self.high == 0 && self.values <= 1
     }
 }
 
-/// Form in which a tuple's values of a slice are kept.
+/// Part of a slice that counts for a tuple.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
-    /// Only the high byte: up to 128 of 256 sets change with a value. Also used if the mask has bits in the low byte,
-    /// but so few that thousands of values would change; these bits are ignored, and more packets pass than need to.
+    /// Only the high byte, under this mask: inserting an entry changes the tuples of up to 128 of the 256 high bytes.
+    /// Also used if the mask has bits in the low byte, but too few: an entry would then change the sets of thousands of
+    /// values. These bits are ignored, so the tuple is probed for more packets than necessary.
     High(u8),
-    /// The whole slice: up to 256 values change with a value.
+    /// The whole slice, under this mask: inserting an entry changes the sets of up to 256 values.
     Whole(u16),
 }
 
 impl View {
-    /// Chooses the form for a mask; `None` if the mask is empty, or has too few bits and all in the low byte.
+    /// Chooses the part for a mask; `None` if the mask is empty, or has too few bits and all in the low byte.
     pub(super) fn new(mask: u16) -> Option<View> {
         let [high, low] = mask.to_be_bytes();
         if low != 0 && mask.count_zeros() <= MAX_SPREAD {
@@ -90,7 +93,7 @@ impl View {
         (high != 0).then_some(View::High(high))
     }
 
-    /// Returns the bits looked at.
+    /// Returns the bits of the slice that count.
     pub(super) fn mask(self) -> u16 {
         match self {
             View::High(mask) => u16::from(mask) << 8,
@@ -99,7 +102,7 @@ impl View {
     }
 }
 
-/// Iterates over all numbers that have `value` under `mask`.
+/// Iterates over all numbers that equal `value` in the bits of `mask`.
 pub(super) fn spread(value: u16, mask: u16) -> impl Iterator<Item = u16> {
     let others = !mask;
     let mut next = Some(0_u16);

@@ -41,9 +41,9 @@ pub(crate) struct Virtuals {
     outlets: Vec<Outlet>,
     /// Shares of the engine's packet time, by fabric index.
     shares: Shares<Frame>,
-    /// Time stamp counter when a port was last read, while shares are measured.
+    /// Value of the processor's time stamp counter when a port was last read, while shares are measured.
     asked_at: u64,
-    /// Packets whose turn it is; the list is reused.
+    /// Scratch list for the waiting packets of the virtual switch that is served now.
     turn: Vec<Frame>,
     /// Frames that the fabric dropped last.
     dropped: Vec<Dropped<Frame>>,

@@ -97,8 +97,9 @@ impl Engine {
         any
     }
 
-    /// Does the virtual switches' work of a round: departures, waiting packets, control turns and lifetimes. Returns
-    /// true if there was any work.
+    /// Does one round of work for the virtual switches: transmits the frames that are due, serves waiting packets,
+    /// serves controllers, and removes virtual switches whose lifetime is over. `forwarded` is true if the engine has
+    /// forwarded packets in this round. Returns true if there was any work.
     pub(in crate::engine) fn keep_virtuals(&mut self, now: Instant, forwarded: bool) -> bool {
         if self.virtuals.is_none() {
             return false;

@@ -52,7 +52,7 @@ impl CaseName {
     ];
 }
 
-/// The user's settings for a case; `None` means the case's default.
+/// Settings of the user for a case; `None` stands for the case's default.
 pub(super) struct Wanted<'a> {
     pub(super) entries: Option<u32>,
     pub(super) flows: Option<u32>,
@@ -127,7 +127,8 @@ impl Wanted<'_> {
         self.file.ok_or_else(|| anyhow!("needs {what}: give --file FILE"))
     }
 
-    /// Creates flows with the given headers.
+    /// Creates `count` flows with the given headers. `spread` is the number of distinct values of the varied field,
+    /// which the flows share; `None` gives each flow its own value.
     pub(super) fn flows(&self, headers: Headers, count: u32, spread: Option<u32>) -> anyhow::Result<Flows> {
         Flows::new(headers, count, spread, self.size).map_err(|problem| anyhow!("{problem}"))
     }

@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// Numbers of threads of the switch, measured in turn; ratios refer to the first
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     threads: Vec<usize>,
-    /// Output ports of frames, measured in turn [default: all]
+    /// Ports by which frames leave, measured in turn [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     ways: Vec<Way>,
     /// Numbers of other threads that keep processors busy, measured in turn
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Output port of frames.
+/// Port by which frames leave, relative to the thread that received them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Way {
@@ -46,7 +46,7 @@ enum Way {
     Own,
     /// A port of another thread, so that threads compete for ports
     Crossed,
-    /// A single port for all
+    /// A single port for all threads
     OnePort,
 }
 
@@ -63,7 +63,7 @@ struct Sample {
     packets: u64,
 }
 
-/// Figures of a number of threads in a case.
+/// Figures of one case with one number of threads.
 #[derive(Debug, Serialize)]
 struct Row {
     way: Way,
