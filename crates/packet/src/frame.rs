@@ -140,7 +140,7 @@ impl Frame {
 }
 
 impl FrameBody {
-    /// Replaces the content by `bytes`, cut to [`Frame::room`]. Resets offload and queue.
+    /// Replaces the content by `bytes`, cut to `Frame::room`. Resets offload and queue.
     pub fn assign(&mut self, bytes: &[u8]) {
         self.reset();
         let kept = bytes.len().min(self.room());
@@ -204,7 +204,7 @@ impl FrameBody {
         self.arrived = nanoseconds.to_ne_bytes();
     }
 
-    /// Returns the type of the frame's first header: Ethernet, unless [`Frame::set_packet_type`] set another.
+    /// Returns the type of the frame's first header: Ethernet, unless `Frame::set_packet_type` set another.
     #[inline]
     pub fn packet_type(&self) -> PacketType {
         if self.eth_type == 0 { PacketType::ETHERNET } else { PacketType::of_eth_type(self.eth_type) }
@@ -270,7 +270,7 @@ impl FrameBody {
         self.buffer.len().saturating_sub(self.home as usize + TAILROOM)
     }
 
-    /// Returns the buffer for a receiver, [`Frame::room`] bytes long. Afterwards, [`Frame::received`] sets the length
+    /// Returns the buffer for a receiver, `Frame::room` bytes long. Afterwards, `Frame::received` sets the length
     /// written.
     #[inline]
     pub fn receive_buffer(&mut self) -> &mut [u8] {
@@ -282,7 +282,7 @@ impl FrameBody {
         &mut self.buffer[start..end]
     }
 
-    /// Sets the length to the first `len` bytes of [`Frame::receive_buffer`], cut to its length.
+    /// Sets the length to the first `len` bytes of `Frame::receive_buffer`, cut to its length.
     #[inline]
     pub fn received(&mut self, len: usize) {
         self.set_end(self.start() + len.min(self.room()));

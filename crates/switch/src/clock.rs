@@ -1,4 +1,4 @@
-//! Clock of a switch's threads: the machine's clock, or virtual time where [`crate::schedules`] runs the switch.
+//! Clock of a switch's threads: the machine's clock, or virtual time where `crate::schedules` runs the switch.
 //!
 //! A shipped switch has only the machine's clock. Virtual time is compiled for tests and the feature `schedules`
 //! only, so the packet path has no branch for it.

@@ -4,14 +4,14 @@
 //! slept. Spinning responds at once but occupies a core. [`Spin::Auto`] adapts the time of spinning (the window) to
 //! the previous waits, as KVM does for halted processors:
 //! 1. work arrived while spinning: the window stays;
-//! 2. work arrived after the engine went to sleep, but within [`WINDOW_MAX`]: a longer window would have caught it, so
+//! 2. work arrived after the engine went to sleep, but within `WINDOW_MAX`: a longer window would have caught it, so
 //!    the window doubles;
-//! 3. no work arrived for longer than any window: the window is halved, down to [`WINDOW_MIN`].
+//! 3. no work arrived for longer than any window: the window is halved, down to `WINDOW_MIN`.
 //!
 //! Packets that arrive at least every two milliseconds therefore find the engine awake, for at most one core. Rarer
-//! packets cost the shortest window each. After [`YIELD_AFTER`] of spinning the engine offers its core to other
-//! threads every [`YIELD_EVERY`]. If another thread took it for [`CROWDED`] or longer, others use the core better.
-//! The engine then spins for the shortest window only, for [`RESTS`] times as long: the scheduler runs a sleeper
+//! packets cost the shortest window each. After `YIELD_AFTER` of spinning the engine offers its core to other
+//! threads every `YIELD_EVERY`. If another thread took it for `CROWDED` or longer, others use the core better.
+//! The engine then spins for the shortest window only, for `RESTS` times as long: the scheduler runs a sleeper
 //! again sooner than a thread that yielded, and longer absences are to be rare.
 use crate::clock::SwitchClock;
 use crate::turns::Next;

@@ -63,7 +63,7 @@ impl Credentials {
     ///
     /// # Errors
     /// Fails if the peer does not speak TLS or is refused. A refusal by the peer may arrive only with the first read;
-    /// [`explain`] explains that as well.
+    /// [`explain()`] explains that as well.
     pub async fn connect<S>(
         &self,
         stream: S,

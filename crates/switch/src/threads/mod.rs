@@ -1,19 +1,19 @@
 //! Spreads a switch over threads, in one of two modes:
 //!
 //! * *run to completion*: the engine's thread does everything, and nothing is shared or locked; or several threads do
-//!   everything, each for its own ports ([`several`]).
-//! * *pipeline* (after Lagopus; Rahimi et al., HPSR 2016): the engine's thread receives frames ([`rx`]) and hands
-//!   them to workers. The workers run them through the flow tables ([`worker`]) and hand them back for transmission
-//!   ([`tx`]).
+//!   everything, each for its own ports (`several`).
+//! * *pipeline* (after Lagopus; Rahimi et al., HPSR 2016): the engine's thread receives frames (`rx`) and hands
+//!   them to workers. The workers run them through the flow tables (`worker`) and hand them back for transmission
+//!   (`tx`).
 //!
 //! ```text
 //!  port --A--> rx --B--> ring --C--> worker --D--> ring --E--> tx --F--> port
 //! ```
-//! By default frames are handed over only while that pays ([`balance`]); otherwise the engine's thread does all work
+//! By default frames are handed over only while that pays (`balance`); otherwise the engine's thread does all work
 //! in this mode, too. Each ring has one writer and one reader. The letters are the six bursts of [`Bursts`];
-//! [`batch`] limits how long a burst that is not full waits. A full ring drops frames and counts them.
+//! `batch` limits how long a burst that is not full waits. A full ring drops frames and counts them.
 //!
-//! The stages are functions of `now` and their rings, so tests drive them without threads. [`pipeline`] holds the
+//! The stages are functions of `now` and their rings, so tests drive them without threads. `pipeline` holds the
 //! threads, their sleep and their end. [`seats`] lets workers and the engine share the tables.
 mod balance;
 mod batch;

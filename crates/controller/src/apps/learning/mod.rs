@@ -9,7 +9,7 @@
 //!   match, and a station that moves is noticed with its first frame. Its old entries are deleted before new ones are
 //!   added. Without a MAC address in the match, a move would not be noticed.
 //! - Loops of links that the configuration names are broken: packets keep to a spanning tree, which changes when
-//!   links go down and come up ([`trunks`]). Other links between switches must form a tree.
+//!   links go down and come up (`trunks`). Other links between switches must form a tree.
 //! - Counters: [`Counters`].
 //! - Source: IEEE 802.1Q-2022, 8.7 and 8.8 (learning, ageing, the filtering database).
 mod addresses;
