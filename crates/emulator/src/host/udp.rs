@@ -134,10 +134,7 @@ struct Schedule {
 /// Rule for the due times and lengths of datagrams.
 enum Law {
     /// Frames of `bytes` bytes each, the first at the start, then one every 1 / `per_second` seconds.
-    Paced {
-        per_second: f64,
-        bytes: u32,
-    },
+    Paced { per_second: f64, bytes: u32 },
     /// Times and lengths drawn at random or read from a trace.
     Drawn(Box<Generator>),
     /// No datagrams.
