@@ -1,20 +1,22 @@
-//! Measures the live rig's own delay: the time that packets take through an otherwise empty network of this process.
+//! Measures the delay that live emulation itself adds (the rig's own delay): the round-trip time of pings through a
+//! small, otherwise idle network in this process.
 use std::fmt;
 use std::time::Duration;
 use weir_emulator::{Cancel, Options};
 use weir_scenario::Scenario;
 
-/// Most switches of the measured network.
+/// Maximum number of switches of the measured network.
 const MOST_SWITCHES: usize = 16;
-/// Delay of its links if the scenario's links have delays: typical of a data centre.
+/// Delay of the measured network's one delaying link, used if the scenario has links with delays; typical of a data
+/// centre.
 const HELD: Duration = Duration::from_micros(100);
-/// Link delay above which the thread that holds the packets sleeps.
+/// Link delay above which the thread that delays packets sleeps meanwhile.
 const AWAKE: Duration = Duration::from_micros(30);
 
-/// Network for the measurement: two hosts at the ends of a row of switches, and a link that delays packets if the
-/// scenario has such links. If the scenario has as many switches as there are cores, switches do not poll between
-/// pings, so the row is as long as there are cores. Pings are far enough apart for all threads to sleep in between,
-/// as in most scenarios.
+/// Network for the measurement: two hosts at the ends of a row of switches. One host's link delays packets if the
+/// scenario has links with delays. The row has one switch if the scenario has fewer switches than there are cores;
+/// otherwise switches do not poll between pings, and the row has one switch per core. Pings are far enough apart for
+/// all threads to sleep in between, as in most scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Nothing {
     switches: usize,
@@ -45,24 +47,25 @@ impl Nothing {
         text + "[[traffic]]\nkind = \"ping\"\nfrom = \"a\"\nto = \"b\"\ncount = 60\ninterval = \"20ms\"\n"
     }
 
-    /// Returns the number of threads that a ping wakes: the switches', the receiver's, and the one that delays it,
-    /// there and back.
+    /// Returns the number of threads that a ping wakes on its way there and back: one for each switch, one for the
+    /// receiver, and one for the link that delays packets, if there is one.
     fn wake_ups(self) -> u32 {
         let switches = u32::try_from(self.switches).unwrap_or(u32::MAX);
         2 * (switches + 1 + u32::from(!self.held.is_zero()))
     }
 }
 
-/// Result of the measurement.
+/// Measured delay of live emulation itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rig {
     nothing: Nothing,
-    /// Round trip of a ping without the delay of its links.
+    /// Median round-trip time of a ping, minus the configured delays of the links.
     round_trip: Duration,
 }
 
 impl Rig {
-    /// Measures a network like the scenario's, in about a second. Returns `None` if no ping was answered.
+    /// Measures the round-trip time of pings in a small network similar to the scenario `like` (see [`Nothing`]).
+    /// Takes about a second. Returns `None` if the network could not be run or no ping was answered.
     pub(crate) fn measure(like: &Scenario, cancel: &Cancel) -> Option<Rig> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let nothing = Nothing::like(like, cores);
@@ -74,7 +77,7 @@ impl Rig {
         Some(Rig { nothing, round_trip: found.saturating_sub(2 * nothing.held) })
     }
 
-    /// Returns the time that one thread takes to wake up.
+    /// Returns the time that one thread takes to wake up: the round-trip time divided by the number of threads woken.
     pub(crate) fn wake_up(self) -> Duration {
         self.round_trip / self.nothing.wake_ups()
     }

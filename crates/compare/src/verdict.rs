@@ -1,40 +1,43 @@
-//! Verdicts on differences, in words.
+//! Judges differences between results and a reference, and states the verdicts in words.
 use crate::difference::Difference;
 use serde::Serialize;
 use std::fmt;
 
-/// Verdict on a difference.
+/// Verdict on the difference of a found value from its reference. Shares, such as loss, are compared by their absolute
+/// difference in points (1.0 is 100 percentage points), other values by the difference relative to the reference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "verdict", content = "detail", rename_all = "snake_case")]
 pub enum Verdict {
-    /// Equal to the reference.
+    /// The value equals the reference.
     Equal,
-    /// Within the 95 % interval.
+    /// The value lies within the reference's 95 % confidence interval.
     Inside,
-    /// Within the 95 % interval, which is too wide to say much: half its width is this share of the reference, or
-    /// this many points.
+    /// The value lies within the 95 % confidence interval, but the interval is too wide to be conclusive. Half its
+    /// width, relative to the reference or in points.
     Unsure(f64),
-    /// Within this share of the reference, one of [`STEPS`].
+    /// The relative difference is at most this limit, the smallest of [`STEPS`] that holds.
     Within(f64),
-    /// Beyond the last of [`STEPS`], by this share of the reference.
+    /// The relative difference is this large, above the last of [`STEPS`].
     Wrong(f64),
-    /// Beyond the last of [`STEPS`], too large or too small by this factor.
+    /// The value is too large or too small by this factor (at least 3), and its relative difference is above the last
+    /// of [`STEPS`].
     Factor(f64),
-    /// Share within so many points (1.0 is all), one of [`POINTS`].
+    /// For shares: the difference in points is at most this limit, the smallest of [`POINTS`] that holds.
     WithinPoints(f64),
-    /// Share beyond the last of [`POINTS`], by so many points.
+    /// For shares: the difference is this many points, above the last of [`POINTS`].
     WrongPoints(f64),
-    /// Not comparable, for this reason.
+    /// The values cannot be compared, for this reason.
     NotComparable(String),
 }
 
-/// Limits of relative differences. The last is the accuracy usually required of models of queues.
+/// Limits of relative differences, ascending. The last is the accuracy usually required of models of queues.
 pub const STEPS: [f64; 5] = [0.01, 0.02, 0.05, 0.1, 0.2];
-/// Limits of differences of shares, in points (1.0 is all).
+/// Limits of differences of shares, ascending, in points (1.0 is 100 percentage points).
 pub const POINTS: [f64; 4] = [0.001, 0.005, 0.01, 0.02];
-/// Share of a limit by which it may be exceeded, to allow for rounding.
+/// Relative excess over a limit that still counts as within the limit, to allow for rounding.
 const EQUAL: f64 = 1e-9;
-/// Ratio from which on a factor is easier to read than a share.
+/// Smallest ratio of value to reference (or its inverse) that is stated as a factor, because it is easier to read than
+/// a relative difference.
 const FACTOR: f64 = 3.0;
 
 impl Verdict {
@@ -54,8 +57,8 @@ impl Verdict {
         }
     }
 
-    /// Returns the verdict on an error in the unit of [`Difference::error`]; `log_ratio` is that of
-    /// [`Difference::log_ratio`].
+    /// Returns the verdict on `error`, the result of [`Difference::error`]. `log_ratio` is [`Difference::log_ratio`];
+    /// `is_share` is true for shares, whose error is in points.
     pub fn of_error(error: f64, log_ratio: Option<f64>, is_share: bool) -> Verdict {
         let factor = log_ratio.map(f64::exp).filter(|factor| *factor >= FACTOR && factor.is_finite());
         let first = |steps: &[f64]| steps.iter().copied().find(|step| error <= step * (1.0 + EQUAL));
@@ -67,12 +70,14 @@ impl Verdict {
         }
     }
 
-    /// Returns true if the verdict is as good as can be required. [`Verdict::Unsure`] is not.
+    /// Returns true if the values agree: equal, within the confidence interval, or within a limit. False for
+    /// [`Verdict::Unsure`], which proves nothing.
     pub fn is_right(&self) -> bool {
         matches!(self, Verdict::Equal | Verdict::Inside | Verdict::Within(_) | Verdict::WithinPoints(_))
     }
 
-    /// Returns true if the verdict is wrong. [`Verdict::NotComparable`] is neither right nor wrong.
+    /// Returns true if the difference exceeds all limits. [`Verdict::NotComparable`] and [`Verdict::Unsure`] are
+    /// neither right nor wrong.
     pub fn is_wrong(&self) -> bool {
         matches!(self, Verdict::Wrong(_) | Verdict::Factor(_) | Verdict::WrongPoints(_))
     }

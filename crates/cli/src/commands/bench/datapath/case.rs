@@ -1,4 +1,4 @@
-//! The cases: flow entries, and the flows whose packets are sent.
+//! Defines the benchmark's cases: the flow entries to load, and the flows whose packets are sent.
 use super::entry::{self, PRIORITY};
 use super::{HeadersName, attack, masks, pipeline, routes, rules};
 use anyhow::{Context, anyhow, ensure};
@@ -10,7 +10,7 @@ use weir_port::null::{Flows, Headers};
 /// Maximum number of entries in a table.
 const MAX_ENTRIES: u32 = 1 << 24;
 
-/// A case's name, as in the tables of results.
+/// Name of a case, as given on the command line and printed in the tables of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum CaseName {
@@ -28,11 +28,11 @@ pub(super) enum CaseName {
     Mpls,
     /// Entries with 32 different masks, 1024 flows
     Masks,
-    /// Longest prefixes from --file, a drawn address for each flow
+    /// One entry for each IPv4 prefix in --file (longest prefix match); each flow has a random address
     Lpm,
-    /// Rules from --file, 100,000 drawn headers
+    /// Entries from the rule set in --file; 100,000 flows with random headers chosen from the rules
     Classbench,
-    /// Adversarial headers: combined from rules of --file, or tuple space explosion without a file
+    /// Adversarial headers: combinations of the rules in --file, or tuple space explosion without a file
     Attack,
     /// Five tables of 1000 entries each
     Pipeline,
@@ -65,13 +65,13 @@ pub(super) struct Wanted<'a> {
     pub(super) seed: u64,
 }
 
-/// Entries and traffic of one measurement.
+/// Flow entries and traffic of one measurement.
 pub(super) struct Case {
     pub(super) name: CaseName,
-    /// The case's entries, generated one by one as they are loaded.
+    /// Flow-mods that add the case's entries, generated one by one as they are loaded.
     pub(super) entries: Box<dyn Iterator<Item = FlowMod>>,
     pub(super) flows: Flows,
-    /// Number of tables that a packet passes; 0 if it does not enter the datapath.
+    /// Number of flow tables in which each packet is looked up; 0 if packets do not enter the datapath.
     pub(super) tables: u8,
 }
 
@@ -122,7 +122,7 @@ impl Wanted<'_> {
         Ok(())
     }
 
-    /// Returns the file that the case needs.
+    /// Returns the path given with `--file`, or an error that names `what` as the content the case needs.
     pub(super) fn file(&self, what: &str) -> anyhow::Result<&Path> {
         self.file.ok_or_else(|| anyhow!("needs {what}: give --file FILE"))
     }
@@ -143,7 +143,8 @@ impl Wanted<'_> {
         Ok(Case { name, entries: Box::new(std::iter::once(entry::output(PRIORITY, matching))), flows, tables: 1 })
     }
 
-    /// Creates one entry for each value. If there are more flows than entries, several flows match one entry.
+    /// Creates a case with one entry for each value of `matching` (default: 1000). If there are more flows than
+    /// entries, several flows match one entry.
     fn each(&self, name: CaseName, headers: Headers, matching: fn(u32) -> Match) -> anyhow::Result<Case> {
         let entries = self.entries.unwrap_or(1000);
         let flows = self.flows.unwrap_or(entries);

@@ -1,4 +1,4 @@
-//! The case of longest prefix match: routes from a file, and a drawn address for each flow.
+//! Defines the case of longest prefix match: one entry for each route in a file, and a random address for each flow.
 use super::case::{Case, CaseName, Wanted};
 use super::dice::Dice;
 use super::entry::{self, prefix_mask};
