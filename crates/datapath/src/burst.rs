@@ -14,13 +14,14 @@ use weir_packet::parse::Written;
 use weir_packet::{Field, Frame, FrameBody, Parsed, parse_common, parse_frame, parse_frequent};
 use weir_units::Instant;
 
-/// Working memory for bursts.
+/// Working memory for one burst: the parsed packets, and the verdicts found for them.
 #[derive(Debug)]
 pub(crate) struct Burst {
     pub(crate) parsed: Box<[Parsed; MAX_BURST]>,
-    /// Places of `parsed` with data that [`parse_common`] and [`parse_frequent`] do not overwrite.
+    /// Places of `parsed` that hold data of earlier packets which [`parse_common`] and [`parse_frequent`] do not
+    /// overwrite.
     stale: Lanes,
-    /// Places of `stale` where this data is IPv6 addresses only.
+    /// Places of `stale` in which only the IPv6 addresses are such data.
     ipv6: Lanes,
     found: Box<[EntryId; MAX_BURST]>,
     /// Packets with metadata beyond their bytes, or without Ethernet header.
@@ -29,16 +30,16 @@ pub(crate) struct Burst {
     bytes: Box<[u32; MAX_BURST]>,
     /// By packet: its verdict, with the table and entry it comes from.
     pub(crate) fates: Box<[Fate; MAX_BURST]>,
-    /// Packets that were last found to have one verdict, and this verdict.
+    /// Packets that the latest lookup found to have a common verdict, and this verdict.
     alike: (Lanes, VerdictWord),
-    /// By table: the packets that continue there.
+    /// By table number: the packets that are still to be looked up in the table, because of a goto.
     waiting: Box<[Lanes; 256]>,
-    /// Last table in which packets continue.
+    /// Highest table number in which packets wait.
     last_waiting: u8,
     cache: Cache,
 }
 
-/// Verdict for a packet, and its origin.
+/// Verdict for a packet, and the table and entry that the verdict comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fate {
     pub(crate) verdict: VerdictWord,
@@ -46,7 +47,7 @@ pub(crate) struct Fate {
     pub(crate) entry: EntryId,
 }
 
-/// Consecutive packets with the same entry.
+/// Consecutive packets that match one entry, which are counted together.
 struct Run {
     entry: EntryId,
     packets: u64,
@@ -67,7 +68,7 @@ impl Run {
         self.bytes += u64::from(bytes);
     }
 
-    /// Counts the packets at their entry.
+    /// Adds the packets of the run to the counters of their entry, unless they are counted already.
     #[inline(always)]
     fn count(&self, table: &FlowTable, counting: Counting) {
         if let Counting::For(worker, now) = counting
@@ -78,7 +79,7 @@ impl Run {
     }
 }
 
-/// Counting of looked-up packets: for a worker with an arrival time, or not at all.
+/// Counting of looked-up packets: in the counters of a worker, with the packets' arrival time, or not at all.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Counting {
     For(WorkerNo, Instant),
@@ -170,8 +171,9 @@ impl Burst {
         (self.stale, self.ipv6) = (self.stale.without(all), self.ipv6.without(all));
     }
 
-    /// Determines the fate of each packet, and counts the packets at the entries found. `generation` is incremented
-    /// whenever the tables may have changed.
+    /// Looks packets up, in the cache if it is in use and otherwise in the tables. Sets the fate of each packet, and
+    /// counts the packets at the entries found. `generation` is a number that increases whenever the tables may have
+    /// changed.
     #[inline(always)]
     pub(crate) fn look_up(&mut self, tables: &[FlowTable], generation: u64, lanes: Lanes, counting: Counting) {
         let is_cached = !self.cache.rests() && !matches!(counting, Counting::Done);
@@ -185,7 +187,7 @@ impl Burst {
         }
     }
 
-    /// Looks packets up in the cache. Returns the packets that remain to be looked up in the tables.
+    /// Looks packets up in the cache. Returns the packets that are not in the cache.
     fn recall(&mut self, tables: &[FlowTable], generation: u64, lanes: Lanes, counting: Counting) -> Lanes {
         let Burst { parsed: keys, bytes, fates, .. } = self;
         let known = self.cache.begin(Asked { tables, generation, keys, lanes, bytes, counting, fates });
@@ -205,7 +207,7 @@ impl Burst {
         }
     }
 
-    /// Records in the cache that packets reached a table, if it needs to know.
+    /// Reports to the cache that packets reached a table, if the cache records their paths.
     #[inline(always)]
     fn note(&mut self, table: u8, lanes: Lanes) {
         if self.cache.notes() {
@@ -213,7 +215,8 @@ impl Burst {
         }
     }
 
-    /// Counts the packets that reached a table, and sets their fates. Returns true if some continue in another table.
+    /// Counts the packets that were looked up in a table, and sets their fates. Returns true if some of them continue
+    /// in another table.
     #[inline(always)]
     fn judge(&mut self, table: &FlowTable, number: u8, lanes: Lanes, counting: Counting) -> bool {
         if let Some(entry) = self.only_entry(lanes) {
@@ -243,7 +246,8 @@ impl Burst {
         if differs || missed > 0 { self.part(lanes) } else { self.part_alike(lanes, first.unwrap_or_default()) }
     }
 
-    /// Queues packets at the tables in which they continue. Returns true if there are any.
+    /// Queues each packet whose verdict is a goto at the table to which the goto leads. Returns true if there are such
+    /// packets.
     fn part(&mut self, lanes: Lanes) -> bool {
         self.alike = (Lanes::default(), VerdictWord::default());
         let mut on = false;
@@ -256,7 +260,8 @@ impl Burst {
         on
     }
 
-    /// Queues packets that all have one verdict at the table in which they continue. Returns true if they do.
+    /// Queues packets that all have the verdict `verdict` at the next table, if the verdict is a goto. Returns true if
+    /// it is.
     #[inline(always)]
     fn part_alike(&mut self, lanes: Lanes, verdict: VerdictWord) -> bool {
         self.alike = (lanes, verdict);
@@ -265,8 +270,8 @@ impl Burst {
         true
     }
 
-    /// Returns the entry (or [`EntryId::NONE`]) found for all these packets, if it is the same and they are the first
-    /// of the burst.
+    /// Returns the entry (or [`EntryId::NONE`]) that was found for all of these packets. Returns `None` if they have
+    /// different entries, or are not the first packets of the burst without gaps.
     #[inline(always)]
     fn only_entry(&self, lanes: Lanes) -> Option<EntryId> {
         let count = lanes.count() as usize;
@@ -275,7 +280,7 @@ impl Burst {
         (differs == 0 && lanes == Lanes::first(count)).then_some(*first)
     }
 
-    /// Counts packets that all have one entry, and sets their fates; a faster case of [`Burst::judge`].
+    /// Does what [`Burst::judge`] does, faster, for packets that all have the entry `entry`.
     #[inline(always)]
     fn judge_alike(&mut self, table: &FlowTable, number: u8, lanes: Lanes, entry: EntryId, counting: Counting) -> bool {
         let count = lanes.count() as usize;
@@ -296,8 +301,8 @@ impl Burst {
         self.last_waiting = self.last_waiting.max(table);
     }
 
-    /// Looks up waiting packets in the tables after the first, each table for all its packets at once. Gotos lead
-    /// only to later tables.
+    /// Looks up the waiting packets in the tables after the first, in ascending order, because gotos lead only to
+    /// later tables.
     #[inline(always)]
     fn go_on(&mut self, tables: &[FlowTable], counting: Counting) {
         let mut number = 1;
@@ -314,7 +319,8 @@ impl Burst {
         self.last_waiting = 0;
     }
 
-    /// Returns true if all of these packets are output to ordinary ports, unchanged or with edits that cannot fail.
+    /// Returns true if the verdict of all these packets is an output to a port, unchanged or with edits that cannot
+    /// fail.
     #[inline(always)]
     pub(crate) fn all_straight(&self, tables: &[FlowTable], frames: &[Frame], packets: Lanes) -> bool {
         let mut straight = Lanes::default();
@@ -326,8 +332,8 @@ impl Burst {
         straight == packets
     }
 
-    /// Returns true if a worker can begin with these packets while others run: no entry of theirs has a program that
-    /// needs the whole datapath.
+    /// Returns true if a worker can process these packets while other workers run: none of their entries has actions
+    /// that need exclusive access to the datapath.
     #[inline(never)]
     pub(crate) fn may_begin_beside(&self, tables: &[FlowTable], packets: Lanes) -> bool {
         let mut known = Fate { verdict: VerdictWord::default(), table: 0, entry: EntryId::NONE };
@@ -360,8 +366,8 @@ impl Burst {
         fragments
     }
 
-    /// Returns the port to which the packet `lane` is output unchanged, and the end of the run of packets with the
-    /// same verdict. `None` if the packet needs more, or there is none.
+    /// Returns the port to which packet `lane` is output unchanged, and the end (exclusive) of the run of packets with
+    /// this verdict. Returns `None` if the packet has another kind of verdict, or if `lane` is not below `count`.
     #[inline(always)]
     pub(crate) fn straight_from(&self, lane: usize, packets: Lanes, count: usize) -> Option<(PortNo, usize)> {
         if lane >= count {
@@ -388,8 +394,8 @@ impl Burst {
         Some((port, end))
     }
 
-    /// Returns the fate of packet `lane`, the output port, and the end of the run of packets with the same fate, if
-    /// its verdict is [`Verdict::Edit`].
+    /// Returns the fate of packet `lane`, its output port, and the end (exclusive) of the run of packets with this
+    /// fate, if its verdict is [`Verdict::Edit`].
     #[inline(always)]
     pub(crate) fn edited_from(&self, lane: usize, packets: Lanes, count: usize) -> Option<(Fate, PortNo, usize)> {
         if lane >= count {
@@ -405,7 +411,7 @@ impl Burst {
         (end > lane).then_some((fate, port, end))
     }
 
-    /// Records that a packet took the general path, which may leave any data in its place.
+    /// Marks the place of packet `lane` as stale, because the general path may leave any data there.
     pub(crate) fn spoil(&mut self, lane: usize) {
         self.stale.add(lane);
         self.ipv6 = self.ipv6.without(Lanes(1 << lane));

@@ -1,5 +1,5 @@
-//! Effects of the pipeline outside a packet, as a trait. The live switch performs them and a trace records them, so
-//! both run the same pipeline.
+//! Defines the pipeline's effects beyond the packet itself (sending, punting, counting, learning) as a trait. The live
+//! switch performs the effects and a trace records them, so both run the same pipeline.
 use crate::DropReason;
 use crate::action_set::ActionSet;
 use crate::group::{BucketAt, Group};
@@ -18,7 +18,7 @@ use weir_packet::{Frame, FramePool, offload};
 /// Origin of a packet that is punted to the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// Table of the entry.
+    /// Table of the entry that punts the packet.
     pub(crate) table: u8,
     /// Cookie of the entry, or [`NO_COOKIE`] if no single entry punts the packet.
     pub(crate) cookie: u64,
@@ -29,15 +29,15 @@ pub(crate) struct Origin {
 /// Cookie of a packet-in that no single entry causes (OpenFlow 1.3.5, 7.4.1).
 pub(crate) const NO_COOKIE: u64 = u64::MAX;
 
-/// Effects for callers that forward whole bursts.
+/// [`Effects`] for callers that forward whole bursts.
 pub(crate) trait Forwarder: Effects {
-    /// Drops a frame that could not become a packet.
+    /// Drops a frame that could not be parsed as a packet, and counts it with this reason.
     fn refuse(&mut self, frame: &mut Frame, reason: DropReason);
     /// Sends frames that entries output unchanged to an ordinary port.
     fn send_straight(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame]);
 }
 
-/// Access to the switch outside a packet, for the pipeline and its actions.
+/// Access of the pipeline and its actions to the rest of the switch.
 pub(crate) trait Effects {
     /// Returns the ports of the datapath.
     fn ports(&self) -> &Ports;
@@ -45,21 +45,21 @@ pub(crate) trait Effects {
     fn first_egress(&self) -> Option<u8>;
     /// Runs a packet that is output to a port through the egress tables.
     fn egress(&mut self, first: u8, port: PortNo, packet: &mut Packet);
-    /// Called before each lookup of a packet in a table.
+    /// Notice that a packet is about to be looked up in a table.
     fn looking_up(&mut self) {}
-    /// Called after each lookup of a packet of `bytes` in a table, with the entry found.
+    /// Counts a lookup of a packet of `bytes` in a table, and the packet at the entry found, if there is one.
     fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize);
     /// Moves the count of a packet of `bytes` from one entry of a table to another, or to none.
     fn recount(&mut self, _table: u8, _from: EntryId, _to: Option<EntryId>, _bytes: usize) {}
     /// Measures a packet with a meter.
     fn meter(&mut self, meter: MeterId, size: WireSize) -> Verdict;
-    /// Called before each action.
+    /// Notice that an action is about to be executed.
     fn acting(&mut self, _action: &Action) {}
     /// Sends a copy of a frame to a port.
     fn send_copy(&mut self, port: PortNo, frame: &Frame);
     /// Sends a frame to a port.
     fn send(&mut self, port: PortNo, frame: Frame);
-    /// Takes back the buffer of a frame that is not needed any more.
+    /// Returns the buffer of a frame to the pool.
     fn recycle(&mut self, frame: Frame);
     /// Punts a packet to controllers, with at most `max_len` bytes of it.
     ///
@@ -85,11 +85,11 @@ pub(crate) trait Effects {
     fn punt_to(&mut self, packet: &Packet, origin: Origin, action: &ControllerAction) -> Result<(), DropReason>;
     /// Sends only the first `bytes` of a frame to a port.
     fn send_start(&mut self, port: PortNo, frame: &Frame, bytes: usize);
-    /// Adds a flow entry that a packet's `learn` action made.
+    /// Adds a flow entry that a `learn` action created from a packet.
     fn learn(&mut self, flow: FlowMod);
     /// Runs a group on the packet, which itself stays unchanged.
     fn group(&mut self, group: GroupId, packet: &mut Packet, origin: Origin);
-    /// Runs a bucket on a packet that belongs to the bucket alone.
+    /// Runs a bucket on a packet. The bucket may change the packet, because it is a copy or is not used afterwards.
     fn run_bucket(&mut self, bucket: BucketAt, packet: &mut Packet, origin: Origin);
     /// Counts a packet of `bytes` at the group with index `slot`.
     fn grouped(&mut self, slot: usize, bytes: usize);
@@ -106,8 +106,9 @@ pub(crate) trait Effects {
     fn dropped(&mut self, reason: DropReason);
 }
 
-/// Returns the first `bytes` of each wire frame that a frame with offloads stands for. The offloads are finished
-/// first, because a device could not finish a truncated frame. Returns `None` if they cannot be finished.
+/// Carries out a frame's pending offloads (segmentation and checksums) and returns the resulting frames, each
+/// truncated to its first `bytes` bytes. The offloads come first because a device could not carry them out on a
+/// truncated frame. Returns `None` if they cannot be carried out.
 #[cold]
 pub(crate) fn starts(pool: &mut FramePool, frame: &Frame, bytes: usize) -> Option<Vec<Frame>> {
     let mut finished = Vec::new();

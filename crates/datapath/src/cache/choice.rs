@@ -1,57 +1,59 @@
-//! Decides whether the cache is used, by measurement with the present packets. From time to time some bursts are
-//! looked up with the cache and some without, in turn, and their times are compared. The faster method is used until
-//! the next trial. The cause does not matter: tables, flows, their order, the processor's caches, or changes of the
-//! tables.
+//! Decides whether the verdict cache is used, by measuring lookups of the packets that arrive. In a trial, blocks of
+//! bursts are looked up with the cache and without it in turn, and their times are compared. The faster method is used
+//! until the next trial, whatever makes it faster: tables, flows, their order, the processor's caches, or changes of
+//! the tables.
 //!
-//! After failed trials the next ones become rarer. Between trials a burst costs one test, so that packets which never
-//! repeat, as in an attack, cost nearly as much as without a cache. All intervals are counted in bursts. Time is
-//! measured during trials only, and for no other purpose.
+//! The interval to the next trial grows after each failed trial. Between trials a burst costs one comparison more than
+//! without a cache. So flows that never repeat, as in an attack, cost hardly more than without a cache. All intervals
+//! are counted in bursts. Time is measured during trials only, and for no other purpose.
 
-/// Bursts until the first trial, and after tables turned out not to be worth a cache.
+/// Number of bursts that bypass the cache before the first trial, and after the tables were found not to justify a
+/// cache.
 const FIRST_REST: u64 = 1 << 10;
-/// Bursts until the next trial after a failed one; doubled with each further failure.
+/// Number of bursts that bypass the cache after a failed trial; doubled with each further failure.
 const REST: u64 = 1 << 13;
 /// Maximum number of bursts between trials: some 32 million packets.
 const LONGEST_REST: u64 = 1 << 20;
-/// Bursts that fill the cache before it is measured.
+/// Number of bursts that fill the cache before a trial.
 const FILLING: u32 = 1 << 10;
-/// Bursts that fill a large cache before it is measured.
+/// Number of bursts that fill a large cache before a trial.
 const FILLING_LARGE: u32 = 1 << 14;
-/// Bursts during which a sample of flows is stored, to see whether many repeat. Hits are checked after the first
-/// half, and decide after the second.
+/// Number of bursts during which a sample of flows is stored, to estimate how many flows repeat. Sampling ends after
+/// the first half if there are very few hits; otherwise the hits in the second half decide.
 const SAMPLING: u32 = 1 << 14;
 /// Inverse sampling rate: one in this many flows is in the sample.
 pub(super) const SAMPLED: u32 = 16;
-/// Number of consecutive measured bursts with the cache, and then without.
+/// Number of bursts in a block: consecutive bursts of a trial that are all looked up with the cache, or all without
+/// it.
 const BLOCK: u32 = 64;
 /// Bursts at the beginning of a block that are not measured, because the processor's caches still hold the data of
 /// the previous block.
 const UNCOUNTED: u32 = 16;
 /// Number of blocks in a trial; half of them use the cache.
 const BLOCKS: usize = 16;
-/// Bursts between trials while the cache is in use.
+/// Number of bursts between trials while the cache is in use.
 const TERM: u32 = 1 << 15;
-/// Bursts over which hits are counted, to notice that the traffic has changed.
+/// Number of bursts over which hits are counted while the cache is in use, to notice that the traffic has changed.
 const WINDOW: u32 = 1 << 8;
 
-/// Handling of one burst.
+/// Way in which one burst is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Turn {
     /// True if the burst is looked up in the cache.
     pub(super) is_cached: bool,
-    /// True if the time is measured.
+    /// True if the time of the burst's lookups is measured.
     pub(super) is_timed: bool,
 }
 
-/// Outcome of one burst.
+/// Result of looking up one burst.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Outcome {
     pub(super) packets: u32,
     /// Packets found in the cache.
     pub(super) hits: u32,
-    /// Time stamp counter cycles, if measured.
+    /// Duration in cycles of the time stamp counter, if measured; otherwise 0.
     pub(super) cycles: u64,
-    /// True if the store is full.
+    /// True if the cache's store of verdicts is full.
     pub(super) is_full: bool,
 }
 
@@ -62,21 +64,21 @@ impl Outcome {
     }
 }
 
-/// Decision on the use and the size of the cache: see the [module](self).
+/// State of the decision whether the cache is used, and how large its store is: see the [module](self).
 #[derive(Debug)]
 pub(super) struct Choice {
     phase: Phase,
-    /// Bursts in the present phase so far.
+    /// Number of bursts in the current phase so far.
     bursts: u32,
-    /// Number of bursts to rest after the next failed trial.
+    /// Number of bursts that will bypass the cache after the next failed trial.
     rest: u64,
     trial: Trial,
     trials: u64,
-    /// Packets and hits in the present [`WINDOW`] or phase.
+    /// Numbers of packets and of hits in the current [`WINDOW`] (while the cache is in use) or phase (before a trial).
     seen: (u32, u32),
     /// Fraction of packets that hit in the last successful trial, in 1/256.
     usual: u32,
-    /// Present size of the store.
+    /// Current size of the store.
     room: Room,
     /// True if a larger store is not expected to help.
     suffices: bool,
@@ -84,11 +86,11 @@ pub(super) struct Choice {
     before: u32,
 }
 
-/// Size of the store.
+/// Size of the cache's store of verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Room {
     Small,
-    /// Small, and being enlarged.
+    /// The store is small and is being enlarged, in steps.
     Growing,
     Large,
 }
@@ -98,9 +100,10 @@ enum Phase {
     /// The cache is bypassed.
     Resting,
     Filling,
-    /// A sample of flows is stored, because more flows exist than fit, to estimate the benefit of a larger store.
+    /// The store is too small for the flows. Only a sample of flows is stored, to estimate the benefit of a larger
+    /// store.
     Sampling,
-    /// The store is being enlarged.
+    /// The cache is bypassed until the store has been enlarged.
     Growing,
     Trying,
     /// The cache is in use.
@@ -109,20 +112,20 @@ enum Phase {
     Forced,
 }
 
-/// Measurements of a trial.
+/// Measurements of a trial, which compares lookups with and without the cache.
 #[derive(Debug, Default)]
 struct Trial {
     /// True if the trial began while the cache was in use.
     from_use: bool,
-    /// By block: cycles and packets.
+    /// By block: sums of cycles and packets of its timed bursts. Blocks with an even index use the cache.
     sums: [(u64, u32); BLOCKS],
     packets: u32,
     hits: u32,
 }
 
 impl Trial {
-    /// Returns the cycles per thousand packets with the cache, and without. Each is the median over the blocks,
-    /// because some are interrupted.
+    /// Returns the cycles per thousand packets with the cache, and without it. Each value is the median over the
+    /// blocks, because interrupts lengthen some blocks.
     fn costs(&self) -> [u64; 2] {
         [0, 1].map(|way| {
             let blocks = self.sums.iter().skip(way).step_by(2);
@@ -133,7 +136,8 @@ impl Trial {
         })
     }
 
-    /// Returns true if the cache made lookups faster; by a twentieth at least, if it was not in use before.
+    /// Returns true if lookups were faster with the cache. If the cache was not in use before the trial, they must be
+    /// faster by more than a twentieth.
     fn pays(&self) -> bool {
         let [with, without] = self.costs();
         if self.from_use { with < without } else { with < without - without / 20 }
@@ -141,7 +145,7 @@ impl Trial {
 }
 
 impl Choice {
-    /// Creates a choice by measurement.
+    /// Creates a choice that uses the cache while trials find it faster.
     pub(super) fn free() -> Choice {
         Choice {
             phase: Phase::Resting,
@@ -177,7 +181,7 @@ impl Choice {
         self.trials
     }
 
-    /// Returns true if packets are looked up in the cache (apart from trials).
+    /// Returns true if the cache is in use. It counts as in use during a trial that began while it was.
     pub(super) const fn is_using(&self) -> bool {
         matches!(self.phase, Phase::Using | Phase::Forced) || matches!(self.phase, Phase::Trying) && self.trial.from_use
     }
@@ -223,8 +227,8 @@ impl Choice {
         }
     }
 
-    /// Stops using the cache because the tables do not justify one. Returns the number of bursts until this is
-    /// checked again; `None` if the cache is forced.
+    /// Stops using the cache, because the tables do not justify one. Returns the number of bursts that bypass the
+    /// cache before the tables are checked again; `None` if the cache is forced.
     pub(super) fn give_up(&mut self) -> Option<u64> {
         self.room = Room::Small;
         if self.phase == Phase::Forced {
@@ -234,7 +238,8 @@ impl Choice {
         Some(FIRST_REST)
     }
 
-    /// Returns the handling of the next burst; called only when no rest is left.
+    /// Returns the way in which the next burst is looked up. Must be called only for bursts that do not bypass the
+    /// cache.
     #[inline(always)]
     pub(super) fn turn(&mut self) -> Turn {
         if let Phase::Trying = self.phase {
@@ -248,7 +253,8 @@ impl Choice {
         Turn { is_cached: self.phase != Phase::Growing, is_timed: false }
     }
 
-    /// Records the outcome of a burst. Returns the number of bursts to rest, if a rest begins.
+    /// Records the outcome of a burst. Returns the number of bursts that bypass the cache from now on, if the cache is
+    /// no longer used.
     #[inline(always)]
     pub(super) fn came(&mut self, turn: Turn, outcome: Outcome) -> Option<u64> {
         self.bursts += 1;
@@ -269,7 +275,8 @@ impl Choice {
         }
     }
 
-    /// Handles the end of a window of bursts while the cache is in use.
+    /// Ends a [`WINDOW`] while the cache is in use: begins a trial if [`TERM`] has passed, or if the fraction of hits
+    /// is less than half of the usual one. Returns `None`.
     #[cold]
     fn look_back(&mut self) -> Option<u64> {
         let (packets, hits) = std::mem::take(&mut self.seen);
@@ -281,7 +288,8 @@ impl Choice {
         None
     }
 
-    /// Handles a burst of a trial, or of its preparation.
+    /// Records a burst of a trial, or of the filling and sampling before it. Returns the number of bursts that bypass
+    /// the cache from now on, if a trial failed.
     #[cold]
     fn tried(&mut self, turn: Turn, outcome: Outcome) -> Option<u64> {
         match self.phase {
@@ -311,7 +319,9 @@ impl Choice {
         None
     }
 
-    /// Handles a burst that filled the store before a trial.
+    /// Records a burst that filled the store. After enough of them, begins sampling (if the store is full and many
+    /// packets miss) or a trial, or gives up because of too few hits. Returns the number of bursts that bypass the
+    /// cache from now on, if it gave up.
     fn filled(&mut self, is_full: bool) -> Option<u64> {
         if self.bursts < if self.is_large() { FILLING_LARGE } else { FILLING } {
             return None;
@@ -329,7 +339,9 @@ impl Choice {
         None
     }
 
-    /// Handles a burst of which a sample was stored.
+    /// Records a burst of the sampling phase. At the middle and the end of the phase, decides from the hits whether a
+    /// larger store is worthwhile. Returns the number of bursts that bypass the cache from now on, if none is and the
+    /// small store had too few hits.
     fn sampled(&mut self) -> Option<u64> {
         if self.bursts != SAMPLING / 2 && self.bursts != SAMPLING {
             return None;
@@ -352,7 +364,8 @@ impl Choice {
         None
     }
 
-    /// Handles the end of a trial.
+    /// Ends a trial: puts the cache in use if it made lookups faster. Otherwise returns the number of bursts that
+    /// bypass the cache until the next trial.
     fn decide(&mut self) -> Option<u64> {
         if !self.trial.pays() {
             return self.failed();
@@ -384,8 +397,9 @@ impl Choice {
 mod tests {
     use super::*;
 
-    /// Runs bursts of 32 packets, of which `hits` hit. A cached burst takes `hit` and `miss` cycles per packet,
-    /// another one `plain` cycles per packet. Returns the number of cached bursts.
+    /// Runs bursts of 32 packets, of which `hits` are in the cache. With the cache, a hit takes `hit` cycles and a
+    /// miss takes `miss` cycles; without it, a packet takes `plain` cycles. Returns the number of bursts looked up in
+    /// the cache.
     fn run(choice: &mut Choice, bursts: u64, hits: u32, hit: u64, miss: u64, plain: u64) -> u64 {
         let (mut pause, mut cached) = (0, 0);
         for _ in 0..bursts {

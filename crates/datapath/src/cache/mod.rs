@@ -1,10 +1,11 @@
-//! Verdict cache: each worker keeps the results of packets' lookups for the next packets of the same flow: the
-//! entries to count at, and the verdict. One lookup then replaces one in each table.
+//! Verdict cache: each worker stores the results of packets' lookups (the entries to count at, and the verdict) for
+//! later packets of the same flow. One lookup in the cache then replaces one lookup in each table.
 //!
-//! A cached result holds for all packets that agree in the bits that the mask of any entry on any such path covers
-//! ([`plan`]). A path ends where more happens to a packet than continuing in the next table. Two packets that agree in
-//! those bits take the same path as long as no table on it changes. Every change of entries has a version, so outdated
-//! results are never used. The cache does not change counters of entries and tables, nor idle times.
+//! A path is the sequence of tables that a packet takes through entries whose only effect is a goto. A cached result
+//! holds for all packets that agree in the bits that the mask of any entry on any path covers ([`plan`]): two packets
+//! that agree in those bits take the same path as long as no table on it changes. Every change of entries has a
+//! version, so outdated results are never used. Packets found in the cache update the counters and idle times of
+//! entries and tables exactly as packets looked up in the tables do.
 //!
 //! A cache in front of one table costs as much as the table. It is therefore tried if there are several tables, or
 //! one with expensive lookups, and used while it pays ([`choice`]).
@@ -27,7 +28,7 @@ use ways::{Route, Ways};
 use weir_memory::{Wide, Work, cycles, run_widest};
 use weir_packet::Parsed;
 
-/// Once the cache is full, one in this many bursts with many misses is stored.
+/// Inverse rate of storing: when the cache is full, the misses of one in this many bursts with many misses are stored.
 const SPARSE: u32 = 8;
 
 /// Verdict cache of one worker: see the [module](self).
@@ -35,12 +36,13 @@ const SPARSE: u32 = 8;
 pub(crate) struct Cache {
     /// Number of bursts that bypass the cache before it is considered again.
     rest: u64,
-    /// True if paths of packets are recorded, in order to store them.
+    /// True if the tables and entries that packets of this burst reach are recorded, because their results will be
+    /// stored.
     notes: bool,
     inner: Box<Inner>,
 }
 
-/// State that bursts which bypass the cache never touch.
+/// State that is separate because bursts that bypass the cache never access it.
 #[derive(Debug)]
 struct Inner {
     is_off: bool,
@@ -48,16 +50,16 @@ struct Inner {
     plan: Plan,
     /// Generation of the tables for which the plan was last found valid.
     generation: Option<u64>,
-    /// True if the store can be used.
+    /// True if the plan is worth a cache and the store has memory for it.
     is_ready: bool,
     store: Store,
     hits: Hits,
     ways: Ways,
-    /// Packets of the burst whose paths will be stored.
+    /// Packets of the burst whose results will be stored.
     kept: Lanes,
     /// True if only a sample of flows is stored.
     is_sample: bool,
-    /// Handling of the present burst, and its outcome so far.
+    /// Way in which the current burst is looked up, and its outcome so far.
     turn: Turn,
     outcome: Outcome,
     counts: CacheCounts,
@@ -65,7 +67,7 @@ struct Inner {
     bursts: u32,
 }
 
-/// Burst to look up, and the places for its results.
+/// Burst to look up, and the memory for its results.
 pub(crate) struct Asked<'a> {
     pub(crate) tables: &'a [FlowTable],
     /// Incremented whenever the tables may have changed.
@@ -109,7 +111,7 @@ impl Cache {
         Cache { rest, notes: false, inner: Box::new(inner) }
     }
 
-    /// Returns true if the present burst bypasses the cache, and counts it.
+    /// Returns true if the current burst bypasses the cache, and counts it. Must be called once for each burst.
     #[inline(always)]
     pub(crate) const fn rests(&mut self) -> bool {
         let rests = self.rest > 0;
@@ -123,8 +125,9 @@ impl Cache {
         self.notes
     }
 
-    /// Looks up a burst, if the cache is in use for it, and counts the packets found. [`Cache::end`] must be called
-    /// after the rest is looked up.
+    /// Looks up a burst in the cache, sets the fates of the packets found, and counts them at their entries and
+    /// tables. The caller must look up the other packets ([`Known::left`]) in the tables and then call [`Cache::end`].
+    /// All packets are left if the cache is not used for this burst.
     #[inline(never)]
     pub(crate) fn begin(&mut self, mut asked: Asked<'_>) -> Known {
         let nothing = Known { left: asked.lanes, alike: None };
@@ -159,13 +162,14 @@ impl Cache {
         known
     }
 
-    /// Records that packets reached a table; `found` has their entries there.
+    /// Records that packets reached a table. `found` contains the entries that they match there.
     #[inline(never)]
     pub(crate) fn note(&mut self, table: u8, lanes: Lanes, found: &[EntryId; MAX_BURST]) {
         self.inner.ways.note(table, lanes, found);
     }
 
-    /// Stores the results of packets that were not found, and records the outcome of the burst.
+    /// Ends the burst begun by [`Cache::begin`]: stores the results of packets that were not found (all or a
+    /// selection), and records the burst's outcome for the decision whether the cache is used.
     #[inline(never)]
     pub(crate) fn end(&mut self, keys: &[Parsed; MAX_BURST], fates: &[Fate; MAX_BURST]) {
         let inner = &mut *self.inner;
@@ -188,7 +192,7 @@ impl Cache {
         }
     }
 
-    /// Returns the statistics since the start, and the present state.
+    /// Returns the statistics since the start, and the current state.
     pub(crate) fn counts(&self) -> CacheCounts {
         let inner = &*self.inner;
         let state = match (inner.is_off, inner.choice.is_using(), inner.choice.is_trying()) {
@@ -208,7 +212,7 @@ impl Cache {
 }
 
 impl Inner {
-    /// Makes a new plan if tables on the path have changed.
+    /// Makes a new plan if tables of the current plan have changed, or if the store could not be used with it.
     #[cold]
     fn follow(&mut self, asked: &Asked<'_>) {
         self.generation = Some(asked.generation);
@@ -231,7 +235,7 @@ impl Inner {
         }
     }
 
-    /// Adapts the store to the present choice of size and sampling.
+    /// Adapts the store's size and contents to the decision in `choice` on size and sampling.
     #[cold]
     fn agree(&mut self) {
         if self.choice.is_large() && !self.store.is_large() {
@@ -274,8 +278,8 @@ impl Inner {
         }
     }
 
-    /// Sets the fates of packets that were found, and counts them, those of one route together. Returns their verdict
-    /// if all have the same.
+    /// Sets the fates of packets that were found, and counts them, together for packets of one route. Returns their
+    /// verdict if all have the same one.
     #[inline(always)]
     fn settle(&self, found: Lanes, asked: &mut Asked<'_>) -> Option<VerdictWord> {
         let (mut first, mut differs, mut left) = (None, false, found);

@@ -23,7 +23,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Creates the plan for the present tables.
+    /// Determines what cached verdicts depend on with the current tables.
     pub(super) fn of(tables: &[FlowTable]) -> Plan {
         let reached = reached(tables);
         let mut mask = FlowMask::EMPTY;
