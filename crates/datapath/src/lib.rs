@@ -102,14 +102,14 @@ pub struct Datapath {
     bundles: Bundles,
     /// The bundle being committed.
     commit: Option<Box<Commit>>,
-    /// Rest of the flow entry change that the current message began.
+    /// Remaining part of a change of many flow entries that the current message began.
     begun: Option<Box<Sweep<'static>>>,
-    /// The current message, if it needs several steps.
+    /// Remaining work for the current message, if it needs several steps.
     job: Option<Box<Job>>,
     monitors: Monitors,
     schedule: Schedule,
     plane: Plane,
-    /// Memory reused for action sets.
+    /// Action set of the packet being processed; kept to reuse its memory.
     set: ActionSet,
     /// The engine's own worker, created at the first use.
     engine: Option<Box<Worker>>,
@@ -122,7 +122,8 @@ pub struct Datapath {
     drops_fragments: bool,
 }
 
-/// Minimum time between two steps of a table's index in [`Datapath::expire`]. A step takes some tens of microseconds.
+/// Minimum time between two steps of pending work on a table's index in [`Datapath::expire`]. A step takes some tens
+/// of microseconds.
 const SETTLE_EVERY: Duration = Duration::from_micros(250);
 
 /// Maximum number of flow entries, and of learned addresses, that one call of [`Datapath::expire`] examines: about
@@ -197,8 +198,8 @@ impl Datapath {
         Ok(())
     }
 
-    /// Sets whether packets without an Ethernet header may be sent to a port, as some tunnels carry them. False for a
-    /// new port.
+    /// Allows (`any` is true) or forbids to send packets without an Ethernet header to a port. Some tunnels carry such
+    /// packets. They are forbidden at a new port.
     pub fn take_any_packet_type(&mut self, port: PortNo, any: bool) {
         self.plane.ports.take_any_packet_type(port, any);
     }
@@ -213,8 +214,8 @@ impl Datapath {
         true
     }
 
-    /// Sets whether a port has link, and its rate in kbit/s. Sends a port-status message to the channels if that
-    /// changed anything.
+    /// Sets a port's link state (`up`) and rate in kbit/s. Sends a port-status message to the channels if either
+    /// changed.
     pub fn set_link(&mut self, _now: Instant, port: PortNo, up: bool, speed_kbps: u32, out: &mut Output) {
         let changed = self.plane.ports.change(port, |desc| {
             desc.state = desc.state & !bits::LINK_DOWN | if up { 0 } else { bits::LINK_DOWN };
@@ -270,7 +271,8 @@ impl Datapath {
         self.fail_mode = mode;
     }
 
-    /// Handles a controller's message to its end. Replies and errors are appended to `out`.
+    /// Handles a controller's message completely, including a bundle's commit and changes of many entries. Replies and
+    /// errors are appended to `out`.
     pub fn handle(
         &mut self,
         now: Instant,
@@ -284,7 +286,8 @@ impl Datapath {
     }
 
     /// Begins to handle a controller's message. Unlike [`Datapath::handle`], this only starts a bundle's commit or a
-    /// message about many entries: while [`Datapath::is_busy`], the caller must continue it with [`Datapath::go_on`].
+    /// message about many entries. The caller must continue with [`Datapath::go_on`] as long as [`Datapath::is_busy`]
+    /// returns true.
     pub fn begin(
         &mut self,
         now: Instant,
@@ -321,7 +324,7 @@ impl Datapath {
 
     /// Removes expired state (flow entries, buffered packets, learned addresses, unfinished multipart requests and
     /// bundles), a bounded number of items per call, and continues pending work on the tables' indexes. Returns the
-    /// time of the next call at the latest, which is `now` if there may be more to do.
+    /// latest time for the next call, which is `now` if there may be more to do; `None` if nothing is pending.
     pub fn expire(&mut self, now: Instant, out: &mut Output) -> Option<Instant> {
         let mut gone = Vec::new();
         // While a bundle is being committed no entry expires, because undoing the bundle may restore it.
@@ -341,7 +344,8 @@ impl Datapath {
         [entries, buffers, learned, parts, bundles, shapes].into_iter().flatten().min()
     }
 
-    /// Continues pending work on the index of one table. Returns the time of the next call if there is more to do.
+    /// Continues pending work on the tables' indexes, until one table has more work to do at once. Returns the time of
+    /// the next call if work is left.
     fn settle_tables(&mut self, now: Instant) -> Option<Instant> {
         let mut next = None::<Instant>;
         for at in self.tables.iter_mut().filter_map(|table| table.settle(now)) {
@@ -364,8 +368,8 @@ impl Datapath {
         self.plane.ports.set_queues(port, queues);
     }
 
-    /// Returns the number of flow entries since the start that a `learn` action could not add because their table is
-    /// full or does not exist.
+    /// Returns the number of flow entries since the start that `learn` actions could not add, because their table was
+    /// full or did not exist.
     pub fn learn_failures(&self) -> u64 {
         self.plane.learn_failures
     }

@@ -1,8 +1,9 @@
 //! Output NORMAL: a learning bridge with VLANs, with every port as a trunk (IEEE 802.1Q-2018, 8.7 and 8.8).
 //!
-//! Addresses expire after [`MAX_AGE`], and there are at most `max` of them. If there is no room for another, the
-//! table forgets the address learned first. An address heard since then gets a second chance. So neither learning nor
-//! making room examines all addresses at once.
+//! Learned addresses expire [`MAX_AGE`] after the last packet from them, and their number is limited. To make room for
+//! a new address, the address learned first is removed. An address from which packets arrived since it was learned
+//! moves to the end of the order instead, once (second chance). So neither learning nor making room examines all
+//! addresses at once.
 use foldhash::{HashMap, HashMapExt};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use weir_openflow::model::PortNo;
 use weir_packet::{Field, FlowKey};
 use weir_units::Instant;
 
-/// Maximum time an address is kept without being heard (IEEE 802.1Q-2018, 8.8.3: ageing time).
+/// Maximum time for which an address is kept without packets from it (IEEE 802.1Q-2018, 8.8.3: ageing time).
 pub(crate) const MAX_AGE: Duration = Duration::from_secs(300);
 
 /// A station in a VLAN: the VLAN id from bit 48 upwards, the address in the low 48 bits.
@@ -22,11 +23,12 @@ struct Heard {
     at: Instant,
 }
 
-/// The learned addresses, with the ports they were heard on.
+/// Learned addresses, each with the port on which the latest packet from it arrived.
 #[derive(Debug)]
 pub(crate) struct Learned {
     stations: HashMap<Station, Heard>,
-    /// Each station once (some already forgotten), with the last time recorded for it here.
+    /// Learning order. Contains each station once, with the arrival time of a packet from it (possibly not the
+    /// latest).
     order: VecDeque<(Instant, Station)>,
     max: usize,
 }
@@ -69,7 +71,7 @@ impl Learned {
         self.order.push_back((now, station));
     }
 
-    /// Returns the destination of a packet.
+    /// Returns the destination of a packet, by its destination address and VLAN.
     pub(crate) fn forward(&self, now: Instant, key: &FlowKey) -> Forward {
         const RESERVED: u64 = 0x0180_c200_0000;
         let address = address(key, Field::EthDst);
@@ -82,14 +84,14 @@ impl Learned {
         }
     }
 
-    /// Forgets all addresses heard on a port.
+    /// Removes all addresses learned on a port.
     pub(crate) fn forget_port(&mut self, port: PortNo) {
         self.stations.retain(|_, heard| heard.port != port);
         self.order.retain(|(_, station)| self.stations.contains_key(station));
     }
 
-    /// Forgets stations not heard for [`MAX_AGE`], examining at most `most` stations. Returns the time of the next
-    /// call.
+    /// Removes stations from which no packet arrived for [`MAX_AGE`], examining at most `most` stations. Returns the
+    /// time of the next call, or `None` if no station is left.
     pub(crate) fn expire(&mut self, now: Instant, most: usize) -> Option<Instant> {
         for _ in 0..most {
             let (at, station) = *self.order.front()?;
@@ -102,7 +104,8 @@ impl Learned {
         self.order.front().map(|(at, _)| *at + MAX_AGE)
     }
 
-    /// Forgets the station learned first and not heard since. Ends because each station gets one second chance.
+    /// Removes the first station of the learning order from which no packet arrived since it was put there. The loop
+    /// ends because each station moves to the end of the order at most once.
     fn make_room(&mut self) {
         while self.stations.len() >= self.max {
             let Some((at, station)) = self.order.pop_front() else { return };
@@ -110,8 +113,8 @@ impl Learned {
         }
     }
 
-    /// Moves a station taken from the front of the order to its back if `keep` is true for it, else forgets the
-    /// station.
+    /// Puts a station that was removed from the front of the learning order at its end, if `keep` returns true;
+    /// otherwise removes the station from the learned addresses.
     fn keep_if(&mut self, station: Station, keep: impl Fn(&Heard) -> bool) {
         match self.stations.get(&station) {
             Some(heard) if keep(heard) => self.order.push_back((heard.at, station)),
@@ -120,7 +123,8 @@ impl Learned {
     }
 }
 
-/// Returns a packet's source or destination in its VLAN. Untagged and priority-tagged packets are in VLAN 0.
+/// Returns the station with the address in `field` (a packet's source or destination) and the packet's VLAN. Untagged
+/// and priority-tagged packets are in VLAN 0.
 fn station(key: &FlowKey, field: Field) -> Station {
     #[expect(clippy::cast_possible_truncation, reason = "13 bits")]
     let vlan = key.get(Field::VlanVid) as u64 & 0xfff;

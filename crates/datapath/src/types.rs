@@ -206,7 +206,8 @@ pub struct PortQueue {
     pub since: Instant,
 }
 
-/// Counters of a port, with the names of `ofp_port_stats`. The engine reports them, because ports count themselves.
+/// Counters of a port, named as in `ofp_port_stats`. The engine sets them ([`crate::Datapath::set_port_counters`]),
+/// because the port drivers count frames and the datapath does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs, reason = "named by the specification (OpenFlow 1.3.5, 7.3.5.6)")]
 pub struct PortCounters {

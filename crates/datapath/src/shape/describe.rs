@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 /// Kind and size of a classifier.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Described {
-    /// Kind, in words.
+    /// Name of the kind of classifier, for display, such as "linear" or "tuple space".
     pub(crate) shape: &'static str,
     /// Number of different masks of the entries; `None` if the classifier does not distinguish masks.
     pub(crate) masks: Option<usize>,
@@ -17,7 +17,7 @@ pub(crate) struct Described {
 pub struct TableShape {
     /// Number of the table.
     pub table: u8,
-    /// Kind of classifier, in words.
+    /// Name of the kind of classifier, such as "linear" or "tuple space".
     pub shape: String,
     /// Number of entries.
     pub entries: usize,
@@ -38,9 +38,10 @@ pub struct TableShape {
 pub struct Probes {
     /// Number of sampled packets.
     pub samples: usize,
-    /// Mean number of entries compared, hashes looked up or nodes walked per packet.
+    /// Mean cost per packet: the number of entries compared, hashes looked up or tree nodes visited, depending on the
+    /// kind of classifier.
     pub mean: f64,
-    /// Maximum of that number over the sampled packets.
+    /// Maximum cost of a sampled packet, in the unit of `mean`.
     pub max: u32,
 }
 

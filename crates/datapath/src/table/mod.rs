@@ -1,4 +1,4 @@
-//! A flow table: its entries, and the classifier that finds them for packets and for strict flow-mods.
+//! Implements a flow table: its entries, and the classifier that finds them for packets and for strict flow-mods.
 mod counts;
 mod entry;
 mod eviction;
@@ -46,8 +46,8 @@ use weir_openflow::model::GroupId;
 use weir_packet::{FlowKey, Parsed};
 use weir_units::Instant;
 
-/// A flow table. Packets only read it and count; each worker has its own counters ([`counts`]), so that workers can
-/// share a table.
+/// A flow table. Workers can share it, because packets change nothing but counters, and each worker has its own
+/// counters ([`counts`]).
 #[derive(Debug)]
 pub(crate) struct FlowTable {
     entries: Slab<FlowEntry>,
@@ -58,9 +58,9 @@ pub(crate) struct FlowTable {
     reach: Reach,
     readings: Readings,
     counts: Counts,
-    /// Entries as packets see them, while a bundle changes the table atomically.
+    /// Former state of changed entries, which packets still match while a bundle changes the table atomically.
     pending: Option<Box<Pending>>,
-    /// Record of changes to entries, if a client keeps one.
+    /// Record of changes to entries, if a flow monitor or another client needs one.
     watch: Option<Box<Watch>>,
 }
 
@@ -103,7 +103,8 @@ impl FlowTable {
         self.classifier.probes(key)
     }
 
-    /// Continues deferred work for faster lookups. Returns the time of the next call if work is left.
+    /// Continues deferred work on the classifier that makes lookups faster. Returns the time of the next call if work
+    /// is left.
     pub(crate) fn settle(&mut self, now: Instant) -> Option<Instant> {
         self.classifier.settle(now)
     }
@@ -115,8 +116,8 @@ impl FlowTable {
         self.seen(id, key)
     }
 
-    /// Returns the entry found for a packet as packets see it. While a bundle is pending this may be another entry,
-    /// or none.
+    /// Returns the entry that applies to a packet for which the classifier found `found`. While a bundle is pending,
+    /// this is the entry as it was before the bundle, which may be another one or none.
     #[inline(always)]
     pub(crate) fn seen(&self, found: EntryId, key: &FlowKey) -> Option<(EntryId, &FlowEntry)> {
         match &self.pending {
@@ -132,39 +133,40 @@ impl FlowTable {
         self.classifier.lookup_burst(keys, lanes, found, |id| self.classifier.rows().soon(id));
     }
 
-    /// Returns the entry at a place.
+    /// Returns the entry with this id, if it is in the table.
     #[inline]
     pub(crate) fn get(&self, id: EntryId) -> Option<&FlowEntry> {
         self.entries.get(id.0).filter(|_| !self.is_gone(id))
     }
 
-    /// Returns true if an entry is removed, but still present for packets until a pending bundle is complete.
+    /// Returns true if an entry is removed, but still applies to packets until the pending bundle is complete.
     #[inline]
     fn is_gone(&self, id: EntryId) -> bool {
         self.pending.as_ref().is_some_and(|pending| pending.is_gone(id))
     }
 
-    /// Returns the verdict to store for an entry: while a bundle is pending, packets must consult the program.
+    /// Returns the verdict to store in the classifier for an entry. While a bundle is pending, it is always
+    /// [`Verdict::Program`], so that packets take the path that considers the bundle.
     fn verdict_of(&self, program: &Program) -> Verdict {
         if self.pending.is_some() { Verdict::Program } else { Verdict::of(program) }
     }
 
-    /// Returns what lookups depend on and lead to.
+    /// Returns the bits of packets on which lookups in this table depend, and the tables to which its entries lead.
     pub(crate) const fn reach(&self) -> &Reach {
         &self.reach
     }
 
-    /// Returns true if a lookup costs hardly more than a check whether it is needed.
+    /// Returns true if a lookup is so cheap that caching its result would save nothing.
     pub(crate) fn is_cheap(&self) -> bool {
         self.classifier.is_cheap()
     }
 
-    /// Returns how many entries use each meter.
+    /// Returns the number of entries that use each meter.
     pub(crate) fn metered(&self) -> &Metered {
         &self.metered
     }
 
-    /// Returns the entry at a place for modification. Its match, priority and program must not change.
+    /// Returns the entry with this id for modification. Its match, priority and program must not be changed.
     pub(crate) fn get_mut(&mut self, id: EntryId) -> Option<&mut FlowEntry> {
         self.entries.get_mut(id.0)
     }
@@ -201,23 +203,25 @@ impl FlowTable {
         self.classifier.find(priority, words).filter(|id| !self.is_gone(*id))
     }
 
-    /// Returns the entry with this match and priority that was added by a version which reads `eth_type` the other
-    /// way.
+    /// Returns the entry with this match and priority that was added with the other reading of `eth_type` (see
+    /// [`TypeReading`]).
     pub(crate) fn find_in_other_reading(&self, words: &WordMatches, priority: u16) -> Option<EntryId> {
         self.find(&self.readings.other(words)?, priority)
     }
 
-    /// Returns the entry with this match and priority, of any version.
+    /// Returns the entry with this match and priority, in either reading of `eth_type`.
     pub(crate) fn find_in_any_reading(&self, words: &WordMatches, priority: u16) -> Option<EntryId> {
         self.find(words, priority).or_else(|| self.find_in_other_reading(words, priority))
     }
 
-    /// Prefetches what finding the entry of a match reads first. The result is for [`FlowTable::fetch_entry`].
+    /// Prefetches the memory that [`FlowTable::find`] reads first for this match. The result is for
+    /// [`FlowTable::fetch_entry`].
     pub(crate) fn fetch(&self, words: &WordMatches) -> Option<u32> {
         self.classifier.fetch(words)
     }
 
-    /// Prefetches the entry that will probably be found.
+    /// Prefetches the entry that [`FlowTable::find`] will probably return; `fetched` is the result of
+    /// [`FlowTable::fetch`].
     pub(crate) fn fetch_entry(&self, fetched: Option<u32>) {
         if let Some(id) = fetched.and_then(|fetched| self.classifier.probable(fetched)) {
             self.classifier.rows().soon(id);
@@ -225,25 +229,26 @@ impl FlowTable {
         }
     }
 
-    /// Returns the entries whose match lies within `words`; `None` if that would require visiting all entries.
+    /// Returns the entries whose match is at least as specific as `words`; `None` if that would require visiting all
+    /// entries.
     pub(crate) fn few_within(&self, words: &WordMatches) -> Option<Vec<EntryId>> {
         self.there(self.classifier.few_within(words))
     }
 
-    /// Returns the entries of a priority that share packets with a match; `None` if that would require visiting all
-    /// entries.
+    /// Returns the entries of a priority whose match overlaps with `words` (some packet matches both); `None` if that
+    /// would require visiting all entries.
     pub(crate) fn few_overlapping(&self, priority: u16, words: &WordMatches) -> Option<Vec<EntryId>> {
         self.there(self.classifier.few_overlapping(priority, words))
     }
 
-    /// Omits the entries that are removed but still present for packets.
+    /// Returns the list without the entries that are removed but still apply to packets.
     fn there(&self, few: Option<Vec<EntryId>>) -> Option<Vec<EntryId>> {
         let mut few = few?;
         few.retain(|id| !self.is_gone(*id));
         Some(few)
     }
 
-    /// Returns an entry's match as tables compare it.
+    /// Returns an entry's match in the form that the classifier compares with packets.
     pub(crate) fn words_of(&self, id: EntryId, entry: &FlowEntry) -> WordMatches {
         self.classifier.words_of(id, entry.priority).unwrap_or_else(|| entry.matching.words())
     }
@@ -287,7 +292,7 @@ impl FlowTable {
         self.classifier.make_room(id, words)
     }
 
-    /// Inserts an entry and returns its place. No entry with its match and priority may be present, and
+    /// Inserts an entry and returns its id. No entry with its match and priority may be present, and
     /// [`FlowTable::make_room`] must have been called.
     pub(crate) fn insert(&mut self, entry: FlowEntry, words: &WordMatches) -> EntryId {
         if self.pending.is_some()
@@ -322,8 +327,8 @@ impl FlowTable {
         Some(std::mem::replace(former, entry))
     }
 
-    /// Restores an entry at its former place. Returns the entry that replaced it there, which has the same match and
-    /// priority.
+    /// Restores a removed or replaced entry under its former id. Returns the entry that had replaced it, with the same
+    /// match and priority, if there is one.
     ///
     /// # Errors
     /// The memory for its place was released, and there is none now. Returns the entry, which is not in the table.
@@ -344,7 +349,8 @@ impl FlowTable {
         Ok(None)
     }
 
-    /// Stores an entry at a place where packets may still see a removed one with the same match and priority.
+    /// Stores an entry in the place of a removed one with the same match and priority, which may still apply to
+    /// packets.
     fn come_back(&mut self, id: EntryId, entry: FlowEntry, words: &WordMatches) {
         self.connect(id, &entry, words);
         if let Some(place) = self.entries.get_mut(id.0) {
@@ -403,8 +409,8 @@ impl FlowTable {
         !all.contains(&false)
     }
 
-    /// Releases some of the memory beside entries (counters, rows) of empty places that precede used ones. Returns
-    /// true if there are no such places.
+    /// Releases some of the counters and classifier rows of empty places that precede used ones. Returns true if there
+    /// are no such places.
     fn hollow(&mut self) -> bool {
         let Some(places) = self.entries.vacated() else { return true };
         if !(self.counts.forget(&places) & self.classifier.rows_mut().forget(places.clone())) {
@@ -413,8 +419,8 @@ impl FlowTable {
         false
     }
 
-    /// Releases some of the memory beside entries (counters, rows) of the places after the last entry. Returns true
-    /// if all of it is released.
+    /// Releases some of the counters and classifier rows of the places after the last entry. Returns true if all of
+    /// them are released.
     fn trim(&mut self) -> bool {
         let n_places = self.entries.n_places();
         self.counts.trim(n_places) & self.classifier.rows_mut().trim(n_places)
@@ -442,8 +448,8 @@ impl FlowTable {
         self.eviction = eviction;
     }
 
-    /// Returns the entry to evict for a new one of this importance, if the table evicts and has one that is not more
-    /// important.
+    /// Returns the entry to evict for a new entry of this importance, if eviction is on and there is an entry that is
+    /// not more important.
     pub(crate) fn victim(&self, importance: u16) -> Option<EntryId> {
         self.eviction.victim(importance)
     }

@@ -1,22 +1,24 @@
-//! Converts matches between the two readings of `eth_type` for frames with several VLAN tags, which depend on the
-//! OpenFlow version.
+//! Converts matches between the two readings of `eth_type`. A frame with several VLAN tags has several EtherTypes, and
+//! the OpenFlow version decides which of them a match on `eth_type` is compared with.
 use crate::shape::WordMatches;
 use weir_openflow::Version;
 use weir_packet::field::{Place, eth_type};
 use weir_packet::{Field, FlowKey, FlowMask};
 
-/// Selects which type of a frame with several VLAN tags a match on `eth_type` means.
+/// Reading of `eth_type`: the EtherType, of a frame with several VLAN tags, that a match on `eth_type` is compared
+/// with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TypeReading {
-    /// The type behind all tags (OpenFlow 1.3.5, table 13).
+    /// The EtherType behind all tags (OpenFlow 1.3.5, table 13).
     BehindAllTags,
-    /// The type behind the outermost tag, which may be that of a second tag (OpenFlow 1.0.0, figure 4).
+    /// The EtherType behind the outermost tag, which is a VLAN type if a second tag follows (OpenFlow 1.0.0, figure
+    /// 4).
     BehindOneTag,
 }
 
 impl TypeReading {
-    /// Returns the reading of a version's messages. Nicira's messages have their own matches, which mean the type
-    /// behind all tags also in 1.0.
+    /// Returns the reading that messages of a version use. Nicira's extension messages use the type behind all tags in
+    /// 1.0, too.
     pub(crate) fn of(version: Version, is_nicira: bool) -> TypeReading {
         if version == Version::V10 && !is_nicira { TypeReading::BehindOneTag } else { TypeReading::BehindAllTags }
     }
@@ -34,8 +36,9 @@ impl TypeReading {
         WordMatches::new(&key, &mask)
     }
 
-    /// Returns a request's match in the form to compare with those of entries, to find entries that are at least as
-    /// specific (OpenFlow 1.3.5, 6.4). Entries of both readings are found, unless the type is a VLAN tag's.
+    /// Returns the match of a non-strict request in the form that is compared with the matches of entries, to find
+    /// those that are at least as specific (OpenFlow 1.3.5, 6.4). Entries of both readings are found, unless the match
+    /// is on the type of a VLAN tag.
     pub(crate) fn filter_words(self, key: &FlowKey, mask: &FlowMask) -> WordMatches {
         if self == TypeReading::BehindAllTags {
             return WordMatches::new(key, mask);
@@ -46,7 +49,8 @@ impl TypeReading {
     }
 }
 
-/// Translates an entry's match from the given reading to the other, to find entries of another version.
+/// Translates an entry's match from `reading` to the other reading, to find entries that another OpenFlow version
+/// added.
 fn translated(words: &WordMatches, reading: TypeReading) -> WordMatches {
     let (mut key, mut mask) = words.key_and_mask();
     match reading {
@@ -105,7 +109,7 @@ impl Readings {
     }
 }
 
-/// Returns the reading of a match from [`TypeReading::words`]; `None` if it is not on a type.
+/// Returns the reading of a match that [`TypeReading::words`] made; `None` if the match is not on `eth_type`.
 fn reading_of(words: &WordMatches) -> Option<TypeReading> {
     let looks_at = |place: Place| {
         let bits = u64::MAX >> (64 - place.bits) << place.shift;

@@ -1,8 +1,7 @@
-//! Every error of the specification is raised here, or in another test that is named, or never, for a reason that is
-//! stated.
+//! Checks that the switch answers wrong requests with the errors that the specification defines.
 //!
-//! Messages are passed as bytes, as on a channel. If a message cannot be decoded, the decoder's error counts,
-//! otherwise the datapath's.
+//! Messages are passed as bytes, as on a channel. The error compared is the decoder's if the message cannot be
+//! decoded, otherwise the datapath's.
 use crate::bench::*;
 use std::collections::BTreeMap;
 use weir_datapath::{ChannelId, DatapathConfig};
@@ -22,12 +21,12 @@ use weir_openflow::{Body, Message, Version, codec, text};
 use weir_packet::Field;
 use weir_packet::field::eth_type;
 
-/// Errors raised, by the names that were expected.
+/// Errors that were raised so far, by name.
 #[derive(Default)]
 struct Raised(BTreeMap<String, ErrorType>);
 
 impl Raised {
-    /// Records that `found` was the answer where `expected` should be.
+    /// Checks that the error `found` equals `expected`, and records it.
     fn note(&mut self, expected: impl Into<ErrorType>, found: Option<ErrorType>) {
         let expected = expected.into();
         assert_eq!(found, Some(expected), "expected {}", text::error_name(expected));
@@ -35,15 +34,17 @@ impl Raised {
     }
 }
 
-/// A channel that speaks 1.5.
+/// Channel that uses OpenFlow 1.5.
 const NEWEST: ChannelId = ChannelId(15);
 
-/// Returns the answer to a damaged message in version 1.3; see [`told_in`].
+/// Sends a message in version 1.3 after `change` modified its bytes. Returns the error that answers it; see
+/// [`told_in`].
 fn damaged(bench: &mut Bench, body: Body, change: impl FnOnce(&mut Vec<u8>)) -> Option<ErrorType> {
     told_in(Version::V13, bench, body, change)
 }
 
-/// Returns the answer to a message whose bytes `change` modified. The header's length is corrected afterwards.
+/// Sends a message after `change` modified its bytes; the length in the header is corrected afterwards. Returns the
+/// error that answers the message, or `None` if it is accepted.
 fn told_in(version: Version, bench: &mut Bench, body: Body, change: impl FnOnce(&mut Vec<u8>)) -> Option<ErrorType> {
     let channel = if version == Version::V13 { CONTROLLER } else { NEWEST };
     let mut bytes = Vec::new();
@@ -114,7 +115,7 @@ fn bad_requests(bench: &mut Bench, raised: &mut Raised) {
     assert_eq!(told(bench, role(Role::Equal)), None);
 }
 
-/// Returns a packet that the switch buffered for the controller.
+/// Sends a packet to the controller, and returns the id of the buffer in which the switch keeps it.
 fn kept_packet(bench: &mut Bench) -> BufferId {
     let punt = Action::Output { port: PortNo::CONTROLLER, max_len: 20 };
     bench.add(9, from_port(4), vec![punt]);
@@ -163,7 +164,7 @@ fn bad_instructions(bench: &mut Bench, raised: &mut Raised) {
     }
 }
 
-/// Raises the errors of messages that only later versions have.
+/// Raises errors that only exist in versions later than 1.3, or for messages that only these versions have.
 fn later_errors(bench: &mut Bench, raised: &mut Raised) {
     let trigger = Instruction::StatTrigger { flags: 1, thresholds: Default::default() };
     let triggered = Body::FlowMod(FlowMod::add(1, Match::any(), vec![trigger]));

@@ -1,15 +1,16 @@
-//! Probes and priorities of the tuples, by their places in the columns.
+//! Stores the hash probe and the highest priority of each tuple, indexed by the tuple's place in the columns.
 use super::columns::MAX_PLACES;
 use crate::shape::hash::Probe;
 
-/// Data that a search needs of each tuple: see the [module](self).
+/// Probes and priorities of tuples, in arrays indexed by place.
 #[derive(Debug)]
 pub(super) struct Places {
-    /// By place: the probe of its tuple; `None` if the place is unused.
+    /// By place: the probe that looks a packet up in the tuple's hash table; `None` if the place is unused.
     probes: Vec<Option<Probe>>,
-    /// By place: the tuple's highest priority; 0 if the place is unused.
+    /// By place: the highest priority of the tuple's entries; 0 if the place is unused.
     highest: Vec<u16>,
-    /// By place: the highest priority of this place and all later ones. A search ends when it cannot be improved on.
+    /// By place: the highest priority of the tuples at this place and all later ones. A search ends at a place where
+    /// no entry of this or a later tuple can have a higher priority than the entry found.
     bounds: Vec<u16>,
 }
 
@@ -37,13 +38,13 @@ impl Places {
         self.highest[place]
     }
 
-    /// Returns the highest priority of all tuples from this place on.
+    /// Returns the highest priority of the tuples at this place and all later ones.
     #[inline(always)]
     pub(super) fn highest_from(&self, place: usize) -> u16 {
         self.bounds.get(place).copied().unwrap_or(0)
     }
 
-    /// Returns true if some tuple precedes one of a higher priority, so that searches probe more tuples than
+    /// Returns true if some tuple precedes a tuple with a higher priority, so that searches probe more tuples than
     /// necessary.
     pub(super) fn are_disordered(&self) -> bool {
         let later = (1..).map(|place| self.highest_from(place));

@@ -1,20 +1,21 @@
-//! Keeps the tuples that have no place in the columns: the one that every packet matches, which cannot be pruned and
-//! is mostly the table-miss entry, and those for which there is no room. They are probed after all others.
+//! Stores the tuples that are not pruned, because they have no place in the columns: the tuple that every packet
+//! matches (usually the table-miss entry alone), and the tuples for which the columns have no room. Searches probe
+//! these tuples after all others.
 use crate::shape::hash::{Probe, TupleId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Tuples without a place in the columns: see the [module](self).
+/// Tuples that have no place in the columns, so that every search must probe them: see the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Unpruned {
     /// Probes by the tuples' highest priorities, highest first.
     probes: BTreeMap<(Reverse<u16>, TupleId), Probe>,
-    /// Highest priority of all.
+    /// Highest priority of all these tuples; `None` if there are none.
     best: Option<u16>,
 }
 
 impl Unpruned {
-    /// Returns the highest priority of all, if there are tuples.
+    /// Returns the highest priority of all these tuples; `None` if there are none.
     #[inline(always)]
     pub(super) const fn best(&self) -> Option<u16> {
         self.best
@@ -36,7 +37,7 @@ impl Unpruned {
         self.note_best();
     }
 
-    /// Removes a tuple that was added with this priority.
+    /// Removes a tuple that was added with the priority `highest`. Returns its probe, if it was present.
     pub(super) fn remove(&mut self, highest: u16, tuple: TupleId) -> Option<Probe> {
         let probe = self.probes.remove(&(Reverse(highest), tuple));
         self.note_best();
