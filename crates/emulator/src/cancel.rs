@@ -3,10 +3,11 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Select, Sender, bounded};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Handle that stops a lab, for example from a signal handler's thread. Copies stop the same lab.
+/// Handle that stops a lab, for example from a signal handler's thread. Clones of the handle stop the same lab.
 #[derive(Debug, Clone)]
 pub struct Cancel {
-    /// Sender, dropped to cancel: the disconnection is visible to every receiver at once and for ever after.
+    /// Sender of `closed`, dropped to cancel: every receiver observes the disconnection at once, and at any later
+    /// time.
     open: Arc<Mutex<Option<Sender<()>>>>,
     closed: Receiver<()>,
 }
@@ -18,23 +19,24 @@ impl Cancel {
         Cancel { open: Arc::new(Mutex::new(Some(open))), closed }
     }
 
-    /// Requests the lab to stop: traffic ends, the measurements so far are reported as partial, and everything is
-    /// cleaned up.
+    /// Requests that the lab stops: its traffic ends, the measurements so far are reported as partial, and everything
+    /// the lab created is removed. Returns at once.
     pub fn cancel(&self) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// Returns true if the lab was requested to stop.
+    /// Returns true if [`Cancel::cancel`] was called.
     pub fn is_cancelled(&self) -> bool {
         self.wait(Duration::ZERO)
     }
 
-    /// Waits for at most `limit`. Returns true if the lab was requested to stop.
+    /// Waits until [`Cancel::cancel`] is called, for at most `limit`. Returns true if it was called.
     pub fn wait(&self, limit: Duration) -> bool {
         self.closed.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
     }
 
-    /// Waits for a message for at most `limit`. Returns `None` on time-out, or if the lab was requested to stop.
+    /// Waits for a message for at most `limit`. Returns `None` on time-out, after [`Cancel::cancel`], or if the
+    /// message's sender is gone.
     pub(crate) fn receive<T>(&self, messages: &Receiver<T>, limit: Duration) -> Option<T> {
         let mut select = Select::new();
         select.recv(&self.closed);

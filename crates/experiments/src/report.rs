@@ -1,4 +1,5 @@
-//! Result of a rerun: weir's figures with the published ones, the claims, and the setup.
+//! Defines the report on a rerun of a published experiment: weir's figures beside the published ones, the claims, and
+//! the setup.
 use crate::definition::{Definition, Published, Sizes};
 use crate::others::DISTURBED;
 use comfy_table::{CellAlignment, Table, presets};
@@ -7,7 +8,7 @@ use std::fmt;
 use weir_emulator::result::Machine;
 use weir_plot::short;
 
-/// Result of a rerun; `Display` prints text, `Serialize` writes records.
+/// Report on a rerun of a published experiment. `Display` prints it as text, `Serialize` writes it as a record.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// Name of the experiment.
@@ -46,10 +47,10 @@ pub struct Setup {
     pub sizes: Sizes,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Machine on which the rerun ran.
+    /// Machine on which the experiment was rerun.
     pub machine: Machine,
-    /// Share of the machine's processor time used by other programs meanwhile, which disturb the figures; `None` if
-    /// unknown.
+    /// Share of the machine's processor time that other programs used during the rerun, `0.0..=1.0`. They disturb the
+    /// figures. `None` if unknown.
     pub others: Option<f64>,
     /// Duration of the rerun in seconds.
     pub duration_s: f64,
@@ -120,7 +121,7 @@ impl Report {
         self.figures.iter().find(|figure| figure.case == case && figure.metric == metric).map(|figure| figure.ours)
     }
 
-    /// Adds the published figures to weir's.
+    /// Sets the published value of each figure that has one in `definition`.
     pub(crate) fn compare_with(&mut self, definition: &Definition) {
         for figure in &mut self.figures {
             figure.published = definition.published(&figure.case, figure.metric).cloned();

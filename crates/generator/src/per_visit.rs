@@ -1,20 +1,20 @@
-//! Computes the service time of a device whose delay is too short to measure: packets visit it N times, for several N
-//! (Ansell 2017, 4.3).
+//! Computes the service time of a device that is too short to measure directly: in each run packets visit the device N
+//! times, with a different N in each run (Ansell 2017, 4.3).
 //!
-//! The growth of the delay per visit is the device's service time. The delay without a visit is the rig's own,
-//! however large.
+//! A line is fitted to the delay as a function of N. Its slope is the device's service time. Its intercept is the
+//! delay of the measuring equipment (the rig), which therefore does not matter.
 use crate::{GeneratorError, Report};
 use serde::Serialize;
 use weir_model::fit::line::Line;
 
-/// Service time per visit.
+/// Service time per visit, estimated from the mean and from the median delays of the runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PerVisit {
-    /// Growth of the mean delay.
+    /// Growth of the mean delay with the number of visits.
     pub mean: Growth,
-    /// Growth of the median delay, which single disturbances do not change.
+    /// Growth of the median delay with the number of visits. A few disturbed packets hardly affect it.
     pub median: Growth,
-    /// Runs: number of visits, mean and median delay in microseconds.
+    /// For each run: number of visits, mean delay and median delay in microseconds.
     pub runs: Vec<(f64, f64, f64)>,
 }
 
@@ -31,7 +31,7 @@ pub struct Growth {
     pub r2: f64,
 }
 
-/// Fits lines to runs, each given with its number of visits.
+/// Computes the service time per visit from several runs, each given with its number of visits.
 ///
 /// # Errors
 /// Fewer than two different numbers of visits, or a run without delays.

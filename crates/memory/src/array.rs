@@ -1,5 +1,5 @@
-//! An array for tables that grow to millions of elements and shrink again, without ever copying all elements at one
-//! time.
+//! Implements an array for tables that grow to millions of elements and shrink again. A large array never copies its
+//! elements.
 use crate::region::Region;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fmt;
@@ -9,7 +9,7 @@ use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use zerocopy::FromZeros;
 
-/// Size in bytes up to which an array is on the heap, where growing copies it (some microseconds at most).
+/// Maximum size in bytes of an array on the heap, where growing copies the elements (some microseconds at most).
 const MAX_HEAP: usize = 64 << 10;
 
 /// First reservation of address space for a larger array, in bytes. Only the used part has pages.
@@ -27,7 +27,7 @@ const MAX_HOLLOWED: usize = 1;
 pub struct Array<T> {
     data: NonNull<T>,
     len: usize,
-    /// Number of elements up to which growing needs no call.
+    /// Number of elements for which memory is ready; growing up to it needs no call of the system.
     capacity: usize,
     /// Index from which on all elements up to `capacity` are zero.
     zero_from: usize,
@@ -35,10 +35,10 @@ pub struct Array<T> {
     elements: PhantomData<T>,
 }
 
-/// Memory of an array's elements.
+/// Location of an array's elements.
 #[derive(Debug)]
 enum Place {
-    /// No memory yet.
+    /// The array has no memory.
     None,
     Heap(Layout),
     Mapped(Region),
@@ -71,7 +71,7 @@ impl<T> Array<T> {
         }
     }
 
-    /// Returns the size of its memory in bytes.
+    /// Returns the size of the array's memory in bytes.
     pub fn held(&self) -> usize {
         match &self.place {
             Place::None => 0,
@@ -99,9 +99,9 @@ impl<T> Array<T> {
 }
 
 impl<T: FromZeros> Array<T> {
-    /// Declares that the content of these elements is not needed any more; they may become zero. Gives back memory
-    /// that only they use, a bounded amount per call. Returns true if nothing is left to give back. Call
-    /// [`Array::use_again`] before writing them.
+    /// Declares that the contents of `elements` are no longer needed. The elements may become zero. Releases memory
+    /// that only they use, a bounded amount per call. Returns true if nothing is left to release. Call
+    /// [`Array::use_again`] before writing to the elements.
     pub fn forget(&mut self, elements: Range<usize>) -> bool {
         let size = size_of::<T>();
         match &mut self.place {
@@ -112,8 +112,8 @@ impl<T: FromZeros> Array<T> {
         }
     }
 
-    /// Declares that the element at `index` and later ones are about to be written: prepares memory that was given
-    /// back.
+    /// Prepares for writing the element at `index` and later ones: makes memory available again that [`Array::forget`]
+    /// released.
     #[inline]
     pub fn use_again(&mut self, index: usize) {
         if let Place::Mapped(region) = &mut self.place {

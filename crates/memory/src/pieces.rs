@@ -1,5 +1,5 @@
-//! Stores large items that are added and removed one by one and never move, such as the pieces of a table. Their
-//! memory returns to the system, which a heap does only with memory at its end.
+//! Stores large items that are added and removed one by one and never move, such as the pieces of a table. The memory
+//! of removed items returns to the operating system, whereas a heap returns only memory at its end.
 use crate::region::{HUGE, Region};
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,21 +8,23 @@ use std::ptr::NonNull;
 /// Address space reserved at a time, in bytes. Only the used part has pages.
 const EXTENT: usize = 256 << 20;
 
-/// Maximum number of blocks given back by one call: some microseconds each, more if other processors have to be told.
+/// Maximum number of blocks that one call releases: some microseconds each, more if other processors must flush their
+/// TLBs.
 const MAX_GIVEN: usize = 1;
 
-/// A sequence of items, some of which may be absent. The first is on the heap, so that a sequence of one needs no
-/// more. The others are in their own address space, on huge pages if Linux has them. Without address space they are
-/// on the heap as well.
+/// A sequence of items (pieces), some of which may be absent. The first is on the heap, so that a sequence of one item
+/// needs no address space of its own. The others are in reserved address space, on huge pages if Linux has them. If no
+/// address space can be reserved, they are on the heap as well.
 ///
-/// A removed item leaves its memory until [`Pieces::give_back`] is called, so that removing does not wait for the
+/// The memory of a removed item is kept until [`Pieces::give_back`] is called, so that removing does not wait for the
 /// system.
 pub struct Pieces<P> {
     pieces: Vec<Option<Piece<P>>>,
     extents: Vec<Option<Extent>>,
-    /// Blocks with pages but without pieces: number of the extent and of the block.
+    /// Blocks that had pages but no pieces when they were listed: number of the extent and of the block.
+    /// [`Pieces::give_back`] removes those that are in use again.
     emptied: Vec<(usize, usize)>,
-    /// Number of pieces in extents.
+    /// Number of present pieces that are in extents.
     n_mapped: usize,
     owned: PhantomData<P>,
 }
@@ -44,7 +46,7 @@ struct Block {
     used: usize,
     /// True if the block has pages or is about to get them.
     is_backed: bool,
-    /// True if the block is in the list `emptied`.
+    /// True if the block is in the list [`Pieces::emptied`].
     is_listed: bool,
 }
 
@@ -64,12 +66,12 @@ impl<P> Pieces<P> {
     /// Number of pieces in an extent.
     const EACH: usize = EXTENT / size_of::<P>();
 
-    /// Returns the number of pieces, including absent ones.
+    /// Returns the length of the sequence, including absent pieces.
     pub fn len(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Returns true if there is no place for a piece.
+    /// Returns true if the length of the sequence is 0.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
@@ -82,7 +84,7 @@ impl<P> Pieces<P> {
         Some(unsafe { piece.at.as_ref() })
     }
 
-    /// Returns the piece at `index` for changing, if it is present.
+    /// Returns the piece at `index` for modification, if it is present.
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<&mut P> {
         let piece = self.pieces.get_mut(index)?.as_mut()?;
@@ -90,14 +92,16 @@ impl<P> Pieces<P> {
         Some(unsafe { piece.at.as_mut() })
     }
 
-    /// Returns the size of its memory in bytes, in whole huge pages beyond the first piece.
+    /// Returns the size in bytes of the memory that the sequence holds: pieces on the heap, and the huge pages of the
+    /// other pieces.
     pub fn held(&self) -> usize {
         let backed = self.extents.iter().flatten().flat_map(|extent| &extent.blocks).filter(|block| block.is_backed);
         let on_heap = self.pieces.iter().flatten().filter(|piece| !piece.is_mapped);
         backed.count() * HUGE + on_heap.count() * size_of::<P>()
     }
 
-    /// Stores a piece at `index`, replacing a present one; `index` may lie beyond the end. Returns the stored piece.
+    /// Stores a piece at `index`, and drops the piece that was there. If `index` is beyond the end, the sequence is
+    /// lengthened. Returns the stored piece.
     pub fn put(&mut self, index: usize, piece: P) -> &mut P {
         self.remove(index);
         if self.pieces.len() <= index {
@@ -118,7 +122,8 @@ impl<P> Pieces<P> {
         }
     }
 
-    /// Returns room in an extent; none for the first piece, or without address space.
+    /// Returns uninitialised memory for the piece at `index` in an extent. Returns `None` for the first piece, or if
+    /// no address space can be reserved.
     fn room(&mut self, index: usize) -> Option<NonNull<P>> {
         let (number, from) = Self::place(index)?;
         if self.extents.len() <= number {
@@ -135,7 +140,8 @@ impl<P> Pieces<P> {
         Some(unsafe { extent.region.start().add(from) }.cast())
     }
 
-    /// Returns the number of a piece's extent and its offset in bytes; none for the first piece.
+    /// Returns the extent number and the offset in bytes of the piece at `index`; `None` for the first piece, which is
+    /// on the heap.
     fn place(index: usize) -> Option<(usize, usize)> {
         let index = index.checked_sub(1)?;
         Some((index / Self::EACH, index % Self::EACH * size_of::<P>()))
@@ -160,7 +166,7 @@ impl<P> Pieces<P> {
         true
     }
 
-    /// Removes the last place, if its piece is absent. Returns true if that was so.
+    /// Shortens the sequence by one if its last piece is absent. Returns true if it did.
     pub fn forget_last(&mut self) -> bool {
         let is_absent = matches!(self.pieces.last(), Some(None));
         if is_absent {
@@ -169,8 +175,8 @@ impl<P> Pieces<P> {
         is_absent
     }
 
-    /// Gives memory of removed pieces back, a bounded amount per call. Returns true if nothing is left to give back.
-    /// While pieces exist, one block is kept for new ones.
+    /// Releases memory of removed pieces, a bounded amount per call. Returns true if nothing is left to release. While
+    /// there are pieces in extents, one empty block is kept for new pieces.
     pub fn give_back(&mut self) -> bool {
         let kept = usize::from(self.n_mapped != 0);
         if self.emptied.len() > kept {
@@ -197,8 +203,8 @@ impl<P> Pieces<P> {
 }
 
 impl Extent {
-    /// Counts a piece in these bytes. If they come near the next block, prepares that block and returns its number if
-    /// it was not listed.
+    /// Counts a piece in the bytes `from..to` of the extent. If they end near the next block, also prepares that
+    /// block, which then has pages but no piece. Returns its number if the caller must list it in [`Pieces::emptied`].
     fn occupy(&mut self, from: usize, to: usize) -> Option<usize> {
         for block in &mut self.blocks[from / HUGE..=(to - 1) / HUGE] {
             block.used += 1;
@@ -211,7 +217,8 @@ impl Extent {
         (!std::mem::replace(&mut block.is_listed, true)).then_some(next)
     }
 
-    /// Removes a piece from the counts. Calls `emptied` for each block that has no piece left.
+    /// Removes the piece in the bytes `from..to` from the counts. Calls `emptied` for each block that has no piece
+    /// left and is not listed yet.
     fn vacate(&mut self, from: usize, to: usize, mut emptied: impl FnMut(usize)) {
         for number in from / HUGE..=(to - 1) / HUGE {
             let block = &mut self.blocks[number];
@@ -229,7 +236,7 @@ impl Extent {
         block.is_listed
     }
 
-    /// Gives an empty block's pages back.
+    /// Releases the pages of an empty block.
     fn give_back(&mut self, number: usize) {
         let block = &mut self.blocks[number];
         block.is_listed = false;

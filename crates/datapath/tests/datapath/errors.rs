@@ -1,4 +1,5 @@
-//! Checks that the switch answers wrong requests with the errors that the specification defines.
+//! Checks that the switch answers wrong requests with the errors that the specification defines. `docs/openflow.md`
+//! names, for each error, the test that raises it, or the reason why no request does.
 //!
 //! Messages are passed as bytes, as on a channel. The error compared is the decoder's if the message cannot be
 //! decoded, otherwise the datapath's.

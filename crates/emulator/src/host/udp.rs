@@ -18,7 +18,8 @@ const MAX_PAYLOAD: usize = 1472;
 const CATCH_UP: Duration = Duration::from_millis(100);
 /// Maximum number of datagrams sent in one call, so that a late host still receives frames in between.
 const MAX_BURST: u64 = 64;
-/// Tolerances for rounding errors of sums of fractions: as a share, and in ns.
+/// Tolerances for rounding errors when datagrams are counted (as a share of the count) and when due times are computed
+/// (in ns): without them, a result just above an integer would be rounded up to the next one.
 const ROUNDING: f64 = 1e-12;
 const ROUNDING_NS: f64 = 1e-3;
 

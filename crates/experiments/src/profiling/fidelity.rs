@@ -1,5 +1,6 @@
-//! Experiment `emulator-fidelity`: profiles a switch that emulates a profile, and checks that the result equals that
-//! profile. In virtual time all errors are the profiler's; live (`--live`), the machine's errors are included.
+//! Experiment `emulator-fidelity`: measures a switch that emulates a profile, and checks that the measured profile
+//! equals the emulated one. In virtual time all errors come from the profiler; with a live switch (`--live`), the
+//! machine adds errors.
 use super::{errors, is_command, measure_device, measured, steps};
 use crate::live::{AWAKE, Channel, OwnSwitch};
 use crate::report::Claim;
@@ -15,7 +16,7 @@ use weir_port::Port;
 use weir_profile::{MatchKind, Profile, SwitchTiming, Value as Parameter};
 use weir_profiler::{Grid, Live, Measurement, Parts, Priorities, Settings, Target};
 
-/// Largest accepted relative error.
+/// Maximum accepted relative error of a parameter.
 const NEAR: f64 = 0.05;
 /// An invented device with two levels, slow enough that the machine's own forwarding time (some microseconds) is
 /// small against its times.
@@ -29,7 +30,7 @@ const INTERFACES: usize = 3;
 const VIRTUAL: &str = "virtual time";
 const LIVE: &str = "live";
 
-/// Way of measuring a profile, with the names of its figures.
+/// Way of measuring a profile (in virtual time, or live), with the names of its figures in the report.
 #[derive(Clone, Copy, PartialEq)]
 struct How {
     name: &'static str,
@@ -40,14 +41,15 @@ struct How {
 const BY_VIRTUAL: How = How { name: VIRTUAL, found: "found, virtual time", off: "off, virtual time" };
 const BY_LIVE: How = How { name: LIVE, found: "found, live", off: "off, live" };
 
-/// Result of measuring a profile.
+/// Results of measuring a switch that emulates a profile.
 struct Measured {
     how: How,
     measurement: Measurement,
     found: Profile,
 }
 
-/// Measures the invented device, in the full size also shipped profiles, and with `--live` a live switch.
+/// Runs the experiment: measures the invented device in virtual time, with `--full` also the shipped profiles, and
+/// with `--live` a live switch that emulates the invented device.
 pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     run.simulated = true;
     let truth = device()?;
@@ -106,8 +108,9 @@ fn by_virtual(run: &mut Run<'_>, truth: &Profile) -> Result<Option<Measured>, Ex
     Ok(found.map(|(measurement, found)| Measured { how: BY_VIRTUAL, measurement, found }))
 }
 
-/// Measures a live switch with the profile, on pairs of interfaces. Returns `None` if this was not requested, is
-/// impossible here, or was stopped; claims state the reason.
+/// Measures a live switch that emulates the profile `truth`, over pairs of virtual interfaces. Returns `None` if live
+/// measuring was not requested or is impossible on this machine (a claim then states the reason), or if the run was
+/// stopped.
 fn live(run: &mut Run<'_>, truth: &Profile, grid: Grid) -> Result<Option<Measured>, ExperimentError> {
     let why_not = if run.options.live { Pairs::missing() } else { Some("ask for it: --live, as root".to_owned()) };
     if let Some(why) = why_not {
@@ -154,7 +157,7 @@ fn is_measured(key: &str) -> bool {
         || ["timing.packet_in", "timing.packet_out"].contains(&key)
 }
 
-/// Adds figures of each parameter's true value, found value and error, and the claims about all of them.
+/// Adds, for each parameter, figures of its true value, its found value and the error, and one claim about all errors.
 fn compare(run: &mut Run<'_>, name: &str, truth: &Profile, result: &Measured) {
     let mut all = errors(truth, &result.found, is_measured);
     all.extend(steps(truth, &result.found));
@@ -192,7 +195,8 @@ fn compare(run: &mut Run<'_>, name: &str, truth: &Profile, result: &Measured) {
     if result.how == BY_LIVE { run.live_claims.push(claim) } else { run.claims.push(claim) }
 }
 
-/// Describes parameters that must be found exactly and were not.
+/// Describes the parameters that must be found exactly (sizes, policy, largest batch) and were not. Returns `None` if
+/// all were found.
 fn exact(truth: &Profile, found: &Profile) -> Option<String> {
     let (Some(known), Some(found)) = (&truth.tables, &found.tables) else { return None };
     let sizes = |model: &weir_model::switch::device::SwitchModel| {
@@ -276,7 +280,8 @@ const CURVES: [Named; 3] = [
     ("time of adding by entries there", adding, "entries there"),
 ];
 
-/// Compares the live curves with those of virtual time, which nothing disturbs.
+/// Compares the curves measured live with those measured in virtual time, which are free of disturbances. Adds a
+/// figure and a claim for each curve.
 fn curves(run: &mut Run<'_>, simulated: &Measured, live: &Measured) {
     for (name, curve, along) in CURVES {
         let (expected, got) = (curve(&simulated.measurement), curve(&live.measurement));
@@ -307,7 +312,8 @@ fn plots<'r>(run: &mut Run<'_>, truth: &Profile, results: impl Iterator<Item = &
     }
 }
 
-/// Returns the profile's delays at the lengths of a curve.
+/// Returns the delay that the profile `truth` gives to each packet length of `curve`, for the plot: delays of the
+/// first level, with 1 ms between packets and 60 entries.
 fn by_law(truth: &Profile, curve: Curve) -> Series {
     let law = truth.forwarding.first().and_then(Option::as_ref);
     let point = |bytes: &u64| {
@@ -323,7 +329,7 @@ mod tests {
     use super::*;
     use crate::Options;
 
-    /// Times on a machine can be too long, never too short.
+    /// Checks only lower bounds, because times measured on a busy machine can be too long, but not too short.
     #[test]
     fn a_live_switch_is_measured_on_interfaces_of_its_own() {
         if !weir_testing::root() {
@@ -363,7 +369,7 @@ mod tests {
     const ONE_LEVEL: &str = "name = \"one\"\ndevice = \"One\"\norigin = \"assumed\"\nsource = \"A test\"\n\
         [[level]]\nname = \"only\"\nsize = 40\nwrite = \"3ms\"\nforward = { base_l2l3 = \"400us\" }\n";
 
-    /// Virtual time shows the profiler's own precision; nothing live is done unless requested.
+    /// Checks the profiler's own precision in virtual time, and that no live switch is started unless requested.
     #[test]
     fn the_profile_comes_back_in_virtual_time() {
         let options = Options { seed: 1, ..Options::default() };

@@ -1,6 +1,7 @@
-//! Compares the published device's profile simulated as stations with its emulation: a live switch, packets by rule
-//! from one port to the other, and a controller that returns every packet. Cases of a sweep run one at a time, each
-//! for its published duration within bounds.
+//! Compares a simulation of the published device with its emulation. The simulation is a network of stations with the
+//! times of the device's profile. The emulation is a live switch with this profile, which gets packets at one port and
+//! forwards them to another, and a controller that returns every packet. Cases of a sweep run one at a time, each for
+//! its published duration within bounds.
 use super::{loss, over, simulate_scenario, sojourn_ms};
 use crate::live::{ASKING, Channel, OwnSwitch};
 use crate::report::Claim;
@@ -15,36 +16,38 @@ use weir_sim::stations::StationsRun;
 use weir_switch::Spin;
 use weir_traffic::{Arrival, FlowMix, Offer, Offered, Size};
 
-/// Name of the profile.
+/// Name of the device's profile.
 const PROFILE: &str = "at-x510";
 /// Delay above which a packet counts as sent through the controller. Such a packet waits for the controller path's 4
 /// ms ticks on the way there and back. Machines that stop for a millisecond or more, as shared ones do several times
 /// a second, delay packets on the data path, too; stops as long as this are rare.
 const SLOW: Duration = Duration::from_millis(7);
-/// Time before packets count, for cases in which the controller's path is not overloaded.
+/// Warm-up before packets count, in cases in which the path through the controller is not overloaded: in the published
+/// size, and in the small one.
 const WARM_UP: Duration = Duration::from_secs(4);
 const FEW_WARM_UP: Duration = Duration::from_secs(2);
-/// Time before packets count in overloaded cases, in which the queues fill first: the second of them grows by what
-/// the first agent passes (177 per second, 5.64 ms each) beyond the second's own 165.
+/// Warm-up in overloaded cases, until the queues of the path through the controller are full. The queue of the second
+/// agent grows slowly: the first agent passes 177 packets per second (5.64 ms each), and the second one 165.
 const FILLING: Duration = Duration::from_secs(20);
-/// Packets per second that the slower agent passes: 6.04 ms each.
+/// Packets per second that the slower of the two agents can pass: 6.04 ms each.
 const PASSED: f64 = 165.0;
 /// Time to wait for packets in transit after sending ends: as long as the agents' queues take.
 const DRAIN: Duration = Duration::from_millis(500);
-/// Capacity in frames between the rig and the switch.
+/// Capacity, in frames, of each memory port between the traffic generator and the switch.
 const CABLE: usize = 1 << 14;
 const SOJOURN: &str = "mean sojourn";
 const LOSS: &str = "loss";
 const EFFECTIVE: &str = "effective P_nf";
-/// Share of packets that went through the controller, by their own marks: the effective share if the machine never
-/// stopped.
+/// Metric: share of packets that went through the controller, as the packets themselves are marked. It equals the
+/// effective P_nf, which is computed from delays, if the machine never stops for long.
 const ASKED: &str = "of them began a flow";
-/// Largest accepted relative difference of emulated and simulated sojourns, for the median case.
+/// Maximum accepted relative difference of the emulated mean sojourn from the simulated one, in the median over all
+/// cases.
 const NEAR: f64 = 0.1;
-/// Largest accepted difference of losses, in percentage points.
+/// Maximum accepted difference of the emulated loss from the simulated one, in percentage points.
 const NEAR_LOSS: f64 = 2.0;
 
-/// A case of a sweep.
+/// A case of a sweep: share of packets that begin a flow (P_nf), packets per second, and frame length in bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sent {
     pub(super) share: f64,
@@ -66,7 +69,7 @@ impl Sent {
         }
     }
 
-    /// Returns the case as a scenario for stations.
+    /// Returns the text of the case's scenario, for the simulation as stations.
     fn scenario(&self) -> String {
         let Sent { share, rate, bytes } = self;
         let host = |name: &str, last: u8| {
@@ -82,8 +85,8 @@ impl Sent {
     }
 }
 
-/// Simulates and emulates the cases, each live for `time`, and claims how close they are, if live switches are
-/// requested.
+/// Simulates each case, emulates it on a live switch for `time`, adds the figures of both to the report, and adds
+/// claims that they are close. Does nothing but add a note if live switches are not requested (`--live`).
 pub(super) fn measure(run: &mut Run<'_>, cases: &[Sent], time: Duration) -> Result<(), ExperimentError> {
     if !run.options.live {
         run.note("the at-x510 emulated beside its simulation: ask for it, --live");
@@ -109,7 +112,7 @@ pub(super) fn measure(run: &mut Run<'_>, cases: &[Sent], time: Duration) -> Resu
     claims(run, &pairs)
 }
 
-/// Mean sojourn in milliseconds, loss in percent, effective P_nf in percent.
+/// Figures of a case: mean sojourn in milliseconds, loss in percent, effective P_nf in percent.
 type Found = [Value; 3];
 
 fn figures(run: &mut Run<'_>, case: &str, found: Found) {
@@ -143,7 +146,7 @@ fn asked(report: &Report) -> Option<Value> {
     Some(Value::of(100.0 * new as f64 / all.max(1) as f64, all))
 }
 
-/// Runs one case live. Returns `None` if stopped.
+/// Emulates one case on a live switch for `time`. Returns `None` if the user stopped the run.
 fn one(run: &Run<'_>, case: &Sent, profile: &Profile, time: Duration) -> Result<Option<Report>, ExperimentError> {
     let failed = |error: std::io::Error| ExperimentError::Case(error.to_string());
     let ((near, inlet), (outlet, far)) = (memory::pair(CABLE).map_err(failed)?, memory::pair(CABLE).map_err(failed)?);
@@ -203,8 +206,8 @@ mod tests {
     use super::*;
     use weir_scenario::Scenario;
 
-    /// The closeness depends on the machine. Independent of it are the lower bounds: packets take at least the
-    /// profile's times, on the data path and through the controller.
+    /// Checks only lower bounds, because the closeness depends on the machine: packets take at least the profile's
+    /// times, on the data path and through the controller.
     #[test]
     fn a_case_is_measured_both_ways() {
         let options = crate::Options { live: true, seed: 1, ..Default::default() };
