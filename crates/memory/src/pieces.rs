@@ -46,7 +46,7 @@ struct Block {
     used: usize,
     /// True if the block has pages or is about to get them.
     is_backed: bool,
-    /// True if the block is in the list [`Pieces::emptied`].
+    /// True if the block is in the list `Pieces::emptied`.
     is_listed: bool,
 }
 
@@ -204,7 +204,7 @@ impl<P> Pieces<P> {
 
 impl Extent {
     /// Counts a piece in the bytes `from..to` of the extent. If they end near the next block, also prepares that
-    /// block, which then has pages but no piece. Returns its number if the caller must list it in [`Pieces::emptied`].
+    /// block, which then has pages but no piece. Returns its number if the caller must list it in `Pieces::emptied`.
     fn occupy(&mut self, from: usize, to: usize) -> Option<usize> {
         for block in &mut self.blocks[from / HUGE..=(to - 1) / HUGE] {
             block.used += 1;

@@ -30,7 +30,7 @@ impl Header {
     }
 }
 
-/// Failure to decode a message: the OpenFlow error to answer with, and an explanation for logs.
+/// Failure to decode a message: the OpenFlow error to send to its sender, and an explanation for logs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct DecodeError {
@@ -58,13 +58,14 @@ pub(crate) mod kind {
     pub(crate) const ECHO_REPLY: u8 = 3;
     /// Called "vendor" in 1.0.
     pub(crate) const EXPERIMENTER: u8 = 4;
-    /// 1.4 and later. Bundle control (33) lies between this number and [`BUNDLE_ADD`].
+    /// Request-forward, in 1.4 and later. [`holds_messages`](super::holds_messages) counts on numbers 32 to 34 being
+    /// request-forward, bundle control and bundle add.
     pub(crate) const REQUESTFORWARD: u8 = 32;
     pub(crate) const BUNDLE_ADD: u8 = 34;
 }
 
-/// Returns true if a message of this type can contain other messages: bundle messages and request-forward. In 1.3,
-/// bundle messages are experimenter messages.
+/// Returns true for types of messages that can contain other messages: request-forward and bundle messages. Bundle
+/// control, which contains none, is included for simplicity. In 1.3, bundle messages are experimenter messages.
 pub(crate) fn holds_messages(header: Header, bytes: &[u8]) -> bool {
     match header.kind {
         kind::EXPERIMENTER => {
@@ -86,8 +87,8 @@ pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
     decode_as(bytes, false)
 }
 
-/// Decodes like [`decode`]. `has_tables`: true if the flow-mods of 1.0 carry their table number in the command
-/// (`NXT_FLOW_MOD_TABLE_ID`).
+/// Decodes a message as [`decode`] does. `has_tables` is true if flow-mods of 1.0 carry a table number in the upper
+/// byte of the command (`NXT_FLOW_MOD_TABLE_ID`).
 pub(crate) fn decode_as(bytes: &[u8], has_tables: bool) -> Result<Message, DecodeError> {
     let mut reader = Reader::new(bytes, "header", BadRequest::BadLen);
     reader.has_tables = has_tables;

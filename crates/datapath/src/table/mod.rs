@@ -60,7 +60,7 @@ pub(crate) struct FlowTable {
     counts: Counts,
     /// Former state of changed entries, which packets still match while a bundle changes the table atomically.
     pending: Option<Box<Pending>>,
-    /// Record of changes to entries, if a flow monitor or another client needs one.
+    /// Record of changes to entries, if [`FlowTable::watch`] was called.
     watch: Option<Box<Watch>>,
 }
 

@@ -1,4 +1,5 @@
-//! Fits the costs of table changes to measured times of commands: Cheng (2015), section 4.4.
+//! Fits the costs of table changes to measured times of commands, after Cheng (2015), section 4.4. The symbols e, q,
+//! m, M, W, P, R and S in this module are that paper's.
 use super::curve::Curve;
 use super::line::Line;
 use super::order::Middle;
@@ -7,50 +8,50 @@ use crate::switch::costs::{ByPriorities, TableCosts};
 use crate::switch::speedup::Overhead;
 use std::collections::BTreeMap;
 
-/// Fewest runs wanted for a case.
+/// Minimum number of runs per case. Fewer are accepted with a note.
 pub const RUNS_LEAST: usize = 10;
 
 /// Order of priorities in which entries were added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Order {
-    /// All priorities equal.
+    /// All entries have one priority.
     Same,
-    /// Each higher than those before: all entries have to shift.
+    /// Each entry has a higher priority than those before it, so that adding it shifts all of them.
     Ascending,
-    /// Each lower than those before: no entry has to shift.
+    /// Each entry has a lower priority than those before it, so that adding it shifts none.
     Descending,
 }
 
-/// Commands that were timed in one case.
+/// Times of commands measured with one combination of priority order, table occupancy and batch size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
     /// Order of the entries' priorities.
     pub order: Order,
-    /// Entries in the table, e.
+    /// Number of entries in the table (e).
     pub entries: u64,
-    /// Commands sent back to back, q.
+    /// Number of commands sent back to back (q).
     pub batch: u32,
-    /// Time of one command in each run, in seconds.
+    /// For each run: the time per command, in seconds.
     pub times_s: Vec<f64>,
 }
 
-/// Deletion that was timed.
+/// Times of a deletion of several entries by one command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deletion {
-    /// Entries deleted, m.
+    /// Number of entries deleted (m).
     pub matching: u64,
-    /// Time of the whole deletion in each run, in seconds.
+    /// For each run: the time of the whole deletion, in seconds.
     pub times_s: Vec<f64>,
 }
 
 /// Measurements of one table; each level of a switch is measured separately.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Measured {
-    /// Times of adding.
+    /// Times of commands that add an entry.
     pub add: Vec<Case>,
-    /// Times of modifying.
+    /// Times of commands that modify an entry.
     pub modify: Vec<Case>,
-    /// Times of deleting.
+    /// Times of deletions.
     pub delete: Vec<Deletion>,
 }
 
@@ -92,7 +93,7 @@ struct Fit {
 }
 
 impl Fit {
-    /// Fits a line through medians.
+    /// Fits a line through `points` (x, median time), and keeps it under `name`.
     fn line(&mut self, name: &str, points: &[(f64, f64)]) -> Result<Line, ModelError> {
         let (x, y): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
         let line = Line::fit(&x, &y).map_err(|error| match error {
@@ -105,7 +106,7 @@ impl Fit {
         Ok(line)
     }
 
-    /// Fits a slope that must not be negative.
+    /// Fits a line and returns its slope, or 0 with a note if the slope is not significantly above 0.
     fn slope(&mut self, name: &str, points: &[(f64, f64)]) -> Result<f64, ModelError> {
         let line = self.line(name, points)?;
         let slope = line.slope_or_zero();
@@ -142,7 +143,9 @@ impl Fit {
         })
     }
 
-    /// Fits P, the slope over entries of single commands, and R, which is P over the slope in each batch.
+    /// Fits the overhead of a command that grows with the number of entries. P is the additional time per entry of a
+    /// command sent alone. The speedup R of a batch size is P divided by the additional time per entry in such
+    /// batches.
     fn overhead(&mut self, name: &str, cases: &[Case], order: Order) -> Result<Overhead, ModelError> {
         let mut batches: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
         for case in cases.iter().filter(|case| case.order == order) {
@@ -169,7 +172,8 @@ impl Fit {
         Ok(Overhead { per_entry_s, speedup: curve.speedup })
     }
 
-    /// Fits S: the slope over entries of the additional time with ascending priorities, averaged over batches.
+    /// Fits S, the time to shift one entry: the slope, over the number of entries, of the difference between adding
+    /// with ascending and with descending priorities, averaged over batch sizes.
     fn shifting(&mut self, cases: &[Case]) -> Result<f64, ModelError> {
         let mut more: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         for ascending in cases.iter().filter(|case| case.order == Order::Ascending) {
@@ -208,7 +212,7 @@ mod tests {
         }
     }
 
-    /// Returns the times of a switch with these costs, with one percent of noise.
+    /// Returns simulated times of a switch with these costs, with up to one percent of noise.
     fn measured(costs: &TableCosts, seed: u64) -> Measured {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut runs = |time: f64| -> Vec<f64> { (0..15).map(|_| time * (0.99 + 0.02 * random.f64())).collect() };

@@ -1,15 +1,18 @@
-//! Computes the number of Poisson arrivals during one service.
+//! Computes the distribution of the number of Poisson arrivals during one service time.
 use super::{Law, Shape};
 use statrs::function::gamma::ln_gamma;
 
-/// Most numbers of arrivals computed beyond those requested; the rest is below the precision of the sums.
+/// Maximum number of terms computed beyond those requested. The terms after these are below the precision of the sums.
 const MAX_BEYOND: usize = 200_000;
-/// Relative size below which probabilities do not change a sum.
+/// Ratio of a term to the last requested term below which the following terms are left out, because they do not change
+/// a sum.
 const NEGLIGIBLE: f64 = 1e-19;
-/// Remainder of 1 below which it is summed instead of subtracted.
+/// Tail, as a share of the total, below which it is summed term by term. Computing it as the total minus the terms
+/// before it would lose its precision.
 const SMALL: f64 = 1e-6;
 
-/// Probabilities of k arrivals during one service, and tail sums that keep their precision when they are tiny.
+/// Distribution of the number A of arrivals during one service, indexed by k. Tail sums keep their relative precision
+/// even when they are tiny.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
     /// P(A = k).
@@ -21,8 +24,8 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Computes the probabilities of 0 to `most` arrivals of a Poisson process with this rate, and of more as far as
-    /// they matter.
+    /// Computes the distribution for a Poisson process with `rate` arrivals per second and service times with the
+    /// distribution `law`: for 0 to `most` arrivals, and for more as long as the probabilities matter.
     pub(crate) fn new(law: &Law, rate: f64, most: usize) -> Arrivals {
         let exactly = exactly(law, rate, most);
         let more_than = from_above(&exactly, 1.0);
@@ -33,7 +36,7 @@ impl Arrivals {
     }
 }
 
-/// Returns for each term the sum of the terms after it; all terms sum to `total`.
+/// Returns, for each term, the sum of the terms after it. `total` is the exact sum of all terms.
 fn from_above(terms: &[f64], total: f64) -> Vec<f64> {
     let mut above = vec![0.0; terms.len()];
     for k in (1..terms.len()).rev() {
@@ -70,7 +73,8 @@ fn of_shape(shape: &Shape, rate: f64, most: usize) -> Vec<f64> {
     }
 }
 
-/// Collects terms until there are `most`, and the last one, beyond the mean, is negligible.
+/// Collects the terms `term(k)` for k from 0 to `most`, and further ones until a term with k above `mean` is
+/// negligible.
 fn collect(mean: f64, most: usize, mut term: impl FnMut(usize) -> f64) -> Vec<f64> {
     let mut terms = Vec::new();
     for k in 0..=most + MAX_BEYOND {
@@ -82,12 +86,13 @@ fn collect(mean: f64, most: usize, mut term: impl FnMut(usize) -> f64) -> Vec<f6
     terms
 }
 
-/// Returns Poisson probabilities, by logarithms because exp(-mean) may underflow.
+/// Returns the probabilities of 0, 1, 2, ... events of a Poisson distribution, as far as [`collect`] needs them.
+/// Computed by logarithms, because exp(-mean) may underflow.
 fn poisson(mean: f64, most: usize) -> Vec<f64> {
     collect(mean, most, |k| ln_poisson(k, mean).exp())
 }
 
-/// Returns the logarithm of the Poisson probability of k.
+/// Returns the natural logarithm of the Poisson probability of `k` events.
 pub(crate) fn ln_poisson(k: usize, mean: f64) -> f64 {
     if mean == 0.0 {
         return if k == 0 { 0.0 } else { f64::NEG_INFINITY };
@@ -95,8 +100,8 @@ pub(crate) fn ln_poisson(k: usize, mean: f64) -> f64 {
     k as f64 * mean.ln() - mean - ln_gamma(k as f64 + 1.0)
 }
 
-/// Returns the probabilities of arrivals during a gamma-distributed time of this shape, with `per_stage` arrivals on
-/// average for each unit of it.
+/// Returns the probabilities of 0, 1, 2, ... arrivals during a gamma-distributed time with the shape parameter
+/// `shape`. `per_stage` is the mean number of arrivals divided by `shape`. The distribution is negative binomial.
 fn negative_binomial(shape: f64, per_stage: f64, most: usize) -> Vec<f64> {
     let (ln_none, ln_one) = (-shape * per_stage.ln_1p(), -per_stage.recip().ln_1p());
     let (mut ln_choose, mean) = (0.0, shape * per_stage);
@@ -109,8 +114,9 @@ fn negative_binomial(shape: f64, per_stage: f64, most: usize) -> Vec<f64> {
     })
 }
 
-/// Returns the probabilities of arrivals during a time uniform between those with `low` and `high` arrivals on
-/// average: the difference of two Poisson tails, summed from above.
+/// Returns the probabilities of 0, 1, 2, ... arrivals during a uniformly distributed time; `low` and `high` are the
+/// mean numbers of arrivals during the shortest and the longest time. Each is a difference of two Poisson tails,
+/// summed from the last term on to keep precision.
 fn over_uniform(low: f64, high: f64, most: usize) -> Vec<f64> {
     let mut terms = poisson(high, most + 1);
     terms.iter_mut().enumerate().for_each(|(k, term)| *term -= ln_poisson(k, low).exp());

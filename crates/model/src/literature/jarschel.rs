@@ -1,4 +1,4 @@
-//! Solves Jarschel's model: M/M/1 switch, M/M/1/S controller.
+//! Solves Jarschel's model of a switch (an M/M/1 queue) with a controller (an M/M/1/S queue).
 use crate::check::{positive, share, stable};
 use crate::leaf::{Leaf, Repeated};
 use crate::root::bracketed;
@@ -9,36 +9,37 @@ use std::sync::Arc;
 /// Treatment of packets that return from the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Returning {
-    /// Returning packets match their entry: one visit to the controller at most. The only reading consistent with
-    /// Ansell's results (2017, table 7.1).
+    /// Returning packets match an entry, so each packet visits the controller at most once. This is the only reading
+    /// consistent with Ansell's results (2017, table 7.1).
     Once,
-    /// Returning packets are as likely to miss as others: a geometric number of visits, as the assumptions
-    /// literally say.
+    /// Returning packets miss with the same probability as others, so the number of visits is geometrically
+    /// distributed. This is what the assumptions literally say.
     Geometric,
 }
 
-/// Parameters of Jarschel's model. Rates per second.
+/// Parameters of Jarschel's model. All rates are per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Jarschel {
     /// Rate of Poisson arrivals at the switch.
     pub arrival_rate: f64,
-    /// Share of packets without an entry.
+    /// Share of packets that match no entry and go to the controller, 0 to 1.
     pub p: f64,
-    /// Exponential service rate of the switch.
+    /// Service rate of the switch; service times are exponential.
     pub switch_rate: f64,
-    /// Exponential service rate of the controller.
+    /// Service rate of the controller; service times are exponential.
     pub controller_rate: f64,
-    /// Most packets at the controller, including the one in service; more are lost.
+    /// Maximum number of packets at the controller, including the one in service (S). Further packets are lost.
     pub controller_places: usize,
     /// Treatment of returning packets.
     pub returning: Returning,
 }
 
-/// Solves the model of Jarschel and others (2011): the switch, M/M/1, serves every packet; a share of them asks the
-/// controller, M/M/1/S, and passes the switch once more.
+/// Solves the model of Jarschel and others (2011). The switch, an M/M/1 queue, serves every packet. A share of the
+/// packets then visits the controller, an M/M/1/S queue, and the switch once more.
 ///
-/// Approximate if the controller loses packets, because its output is then no Poisson process: against simulation
-/// within 0.5 % (`Once`) or 3 % (`Geometric`) in the mean, losses up to 2 % or 32 % too high.
+/// The solution is approximate if the controller loses packets, because its output is then no Poisson process.
+/// Compared with simulation, the mean is within 0.5 % (`Once`) or 3 % (`Geometric`), and losses are up to 2 % or 32 %
+/// too high.
 ///
 /// # Errors
 /// `DOMAIN`; `UNSTABLE` at the switch.
@@ -56,7 +57,7 @@ pub fn jarschel(model: &Jarschel) -> Result<SwitchState, ModelError> {
     }
 }
 
-/// Solves the switch alone: all packets have an entry, so the controller does not matter.
+/// Solves the switch alone, for the case that every packet matches an entry and none visits the controller.
 pub(super) fn without_controller(arrival_rate: f64, switch_rate: f64) -> Result<SwitchState, ModelError> {
     stable("switch", arrival_rate / switch_rate)?;
     let switch = mm1(arrival_rate, switch_rate)?;
@@ -110,7 +111,9 @@ fn geometric(model: &Jarschel, arrival_rate: f64, p: f64) -> Result<SwitchState,
     state(switch, controller.utilisation, again, (control_s, control), loss)
 }
 
-/// Combines packets that visit the switch alone with the share of delivered packets that go through the controller.
+/// Computes the state for all packets together. `control_share` of the delivered packets go through the controller,
+/// with the mean sojourn `control_s` in seconds and its distribution `control`; the others have the sojourn of one
+/// visit to `switch`. `loss` is the share of packets lost.
 pub(super) fn state(
     switch: SteadyState,
     controller_utilisation: f64,

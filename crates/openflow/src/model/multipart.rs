@@ -40,24 +40,24 @@ pub enum RequestBody {
     Meter(MeterId),
     MeterConfig(MeterId),
     MeterFeatures,
-    /// Empty: asks for the features. Not empty: sets them.
+    /// Features of all tables: an empty list asks for them, any other list sets them.
     TableFeatures(Vec<TableFeatures>),
     /// Always `ANY` before 1.5: earlier versions can only ask for all ports.
     PortDesc(PortNo),
-    /// 1.4 and later.
+    /// Request for the configuration of all tables, with eviction and vacancy settings. Since OpenFlow 1.4.
     TableDesc,
-    /// 1.4 and later.
+    /// Request for the configuration of queues: rates and other properties. Since OpenFlow 1.4.
     QueueDesc {
         port: PortNo,
         queue: u32,
     },
-    /// 1.4 and later.
+    /// Requests to add, modify or delete flow monitors. Since OpenFlow 1.4.
     FlowMonitor(Vec<FlowMonitor>),
     /// 1.5: `OFPMP_FLOW_STATS`, statistics without instructions. 1.5's flow descriptions are the variant `Flow`.
     FlowCounters(FlowRequest),
-    /// Only in OpenFlow 1.5.
+    /// Request for the status of all controllers. Only in OpenFlow 1.5.
     ControllerStatus,
-    /// Only in OpenFlow 1.5.
+    /// Request for the bundle features of the switch. Only in OpenFlow 1.5.
     BundleFeatures(BundleFeaturesRequest),
     Experimenter(Experimenter),
     /// `NXST_FLOW`: flow statistics for 1.0, with the match as a list of fields.
@@ -160,14 +160,14 @@ pub struct FlowStats {
     pub hard_timeout: u16,
     /// Always empty in 1.0, which does not carry flags.
     pub flags: FlowFlags,
-    /// 1.4 and later; 0 in earlier versions.
+    /// Importance for eviction. 0 in versions before 1.4.
     pub importance: u16,
     pub cookie: u64,
-    /// `u64::MAX` if not counted.
+    /// Number of packets that matched the entry; `u64::MAX` if not counted.
     pub packet_count: u64,
-    /// `u64::MAX` if not counted.
+    /// Number of bytes in these packets; `u64::MAX` if not counted.
     pub byte_count: u64,
-    /// Only in OpenFlow 1.5.
+    /// Further statistics. Only in OpenFlow 1.5.
     pub more: MoreStats,
     pub matching: Match,
     pub instructions: Vec<Instruction>,
@@ -209,11 +209,11 @@ pub struct AggregateStats {
 #[allow(missing_docs, reason = "named by the specification")]
 pub struct TableStats {
     pub table: TableId,
-    /// Only in OpenFlow 1.0.
+    /// Name of the table. Only in OpenFlow 1.0.
     pub name: String,
     /// 1.0 only: wildcards that the table supports.
     pub wildcards: u32,
-    /// Only in OpenFlow 1.0.
+    /// Maximum number of entries. Only in OpenFlow 1.0.
     pub max_entries: u32,
     pub active_count: u32,
     pub lookup_count: u64,
@@ -225,22 +225,22 @@ pub struct TableStats {
 #[allow(missing_docs, reason = "named by the specification")]
 pub struct TableFeatures {
     pub table: TableId,
-    /// 1.5: `OFPTFC_*` of a request: 0 replace the pipeline, 1 change the table, 2 enable it, 3 disable it. 0 in
-    /// earlier versions.
+    /// 1.5: command of a request, `OFPTFC_*`: 0 replaces the pipeline, 1 changes the table, 2 enables it, 3 disables
+    /// it. 0 in earlier versions.
     pub command: u8,
     /// 1.5: `OFPTFF_*` bits: 1 ingress table, 2 egress table, 16 first egress table. 0 in earlier versions.
     pub features: u32,
     pub name: String,
     pub metadata_match: u64,
     pub metadata_write: u64,
-    /// Configuration bits; in 1.5 capabilities, in the same bits.
+    /// Configuration bits, `OFPTC_*`. In 1.5, these bits tell which configurations the table supports.
     pub config: u32,
     pub max_entries: u32,
     pub properties: Vec<TableProperty>,
 }
 
-/// Property of table features, `ofp_table_feature_prop_*` (OpenFlow 1.3.5, 7.3.5.5.2). `miss`: true in the variant of
-/// the property for the table-miss entry.
+/// Property of table features, `ofp_table_feature_prop_*` (OpenFlow 1.3.5, 7.3.5.5.2). `miss` is true if the property
+/// is the variant for the table-miss entry (`*_MISS`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub enum TableProperty {
@@ -270,19 +270,19 @@ pub enum TableProperty {
         miss: bool,
         fields: Vec<OxmId>,
     },
-    /// 1.4: tables whose changes this table copies.
+    /// Tables from which this table copies changes (synchronised table). Since OpenFlow 1.4.
     TableSyncFrom(Vec<TableId>),
-    /// Only in OpenFlow 1.5.
+    /// Fields that copy-field actions in write-actions instructions can copy to or from. Only in OpenFlow 1.5.
     WriteCopyField {
         miss: bool,
         fields: Vec<OxmId>,
     },
-    /// Only in OpenFlow 1.5.
+    /// Fields that copy-field actions in apply-actions instructions can copy to or from. Only in OpenFlow 1.5.
     ApplyCopyField {
         miss: bool,
         fields: Vec<OxmId>,
     },
-    /// 1.5: supported packet types.
+    /// Packet types that the table supports. Only in OpenFlow 1.5.
     PacketTypes(Vec<MatchField>),
     Experimenter {
         miss: bool,

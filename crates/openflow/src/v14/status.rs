@@ -1,4 +1,4 @@
-//! Reads and writes role status, table status and forwarded requests (OpenFlow 1.4.1, 7.4.4 to 7.4.6).
+//! Decodes and encodes role-status, table-status and request-forward messages (OpenFlow 1.4.1, 7.4.4 to 7.4.6).
 use super::bundle::{decode_inner, encode_inner};
 use super::table;
 use crate::model::error::{BadRequest, BundleFailed};
@@ -8,7 +8,7 @@ use crate::v13::group;
 use crate::v13::role;
 use crate::wire::{Decoded, Encoded, Reader, Writer, property};
 
-/// Reads a number, and returns the value that `known` lists for it.
+/// Decodes the reason field of a message: reads a number, and returns the value that `known` lists for it.
 pub(crate) fn reason<T: Copy>(reader: &mut Reader<'_>, known: &[(u8, T)]) -> Decoded<T> {
     let at = reader.at();
     let number = reader.u8()?;
@@ -49,7 +49,8 @@ pub(crate) fn encode_table(status: &TableStatus, writer: &mut Writer<'_>) -> Enc
     table::encode_desc(&status.table, writer)
 }
 
-/// Returns true for the requests that are forwarded (OpenFlow 1.4.1, 7.4.6).
+/// Returns true for requests that a request-forward message can contain: group-mods and meter-mods (OpenFlow 1.4.1,
+/// 7.4.6).
 fn can_be_forwarded(body: &Body) -> bool {
     matches!(body, Body::GroupMod(_) | Body::MeterMod(_))
 }
@@ -58,7 +59,8 @@ pub(crate) fn decode_forwarded(reader: &mut Reader<'_>) -> Decoded<Box<Message>>
     decode_inner(reader, BundleFailed::MsgBadLen, can_be_forwarded).map(Box::new)
 }
 
-/// Writes a forwarded request. A controller of 1.4 gets 1.5's group-mods without the parts that only 1.5 has.
+/// Encodes the body of a request-forward message: `request`, which another controller sent. For a receiver that uses
+/// 1.4, the parts of a group-mod that only 1.5 has are left out.
 pub(crate) fn encode_forwarded(request: &Message, writer: &mut Writer<'_>) -> Encoded {
     match &request.body {
         Body::GroupMod(change) if writer.version() < Version::V15 => {

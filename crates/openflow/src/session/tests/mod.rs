@@ -17,12 +17,14 @@ fn config(versions: &[Version]) -> SessionConfig {
     SessionConfig { versions: versions.to_vec(), ..SessionConfig::default() }
 }
 
-/// Two connected sessions. The switch's side answers features requests.
+/// A switch's session and a controller's session, connected, in virtual time. The switch's side answers features
+/// requests.
 struct Pair {
     now: Instant,
     switch: Session,
     controller: Session,
-    /// Lengths of the pieces in which bytes arrive, used cyclically.
+    /// Lengths in bytes of the pieces in which a sender's output is passed to the receiver, used cyclically; empty for
+    /// whole output.
     pieces: VecDeque<usize>,
     switch_events: Vec<Event>,
     controller_events: Vec<Event>,
@@ -51,7 +53,7 @@ impl Pair {
         pair
     }
 
-    /// Transfers bytes until neither side has output.
+    /// Transfers the output of each side to the other until neither has any, and collects both sides' events.
     fn exchange(&mut self) {
         while !self.switch.output().is_empty() || !self.controller.output().is_empty() {
             carry(&mut self.switch, &mut self.controller, self.now, &mut self.pieces);
@@ -69,7 +71,7 @@ impl Pair {
         }
     }
 
-    /// Advances the time, and polls both sides at their deadlines.
+    /// Advances the time by `time`, and polls both sides at their deadlines.
     fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(next) = [self.switch.deadline(), self.controller.deadline()].into_iter().flatten().min() {
@@ -128,7 +130,7 @@ fn hello(versions: Option<Vec<u8>>, header: Version) -> Vec<u8> {
     bytes_of(&Message { xid: 1, body: Body::Hello(Hello { versions }) }, header)
 }
 
-/// Removes and decodes the messages in the output.
+/// Removes the messages from a session's output and decodes them.
 fn said(session: &mut Session) -> Vec<Message> {
     let bytes = std::mem::take(session.output());
     let (mut rest, mut messages) = (&bytes[..], Vec::new());
@@ -141,7 +143,7 @@ fn said(session: &mut Session) -> Vec<Message> {
     messages
 }
 
-/// Returns a switch's side that is up on 1.3, with empty output.
+/// Returns a switch's session after the handshake in version 1.3, with empty output.
 fn switch_up() -> Session {
     let mut session = Session::switch(SessionConfig::default(), Instant::ZERO);
     session.receive(Instant::ZERO, &hello(Some(vec![4]), Version::V13));
@@ -206,7 +208,8 @@ proptest! {
     }
 }
 
-/// Returns a function that makes a packet-in as decoded from `version`: 1.0 carries neither table nor cookie.
+/// Returns a function that makes a packet-in with a given xid, as it is after encoding and decoding in `version`: 1.0
+/// carries neither table nor cookie.
 fn packet_in_of(version: Version) -> impl Fn(u32) -> Message {
     move |xid| {
         let bytes = bytes_of(&packet_in(xid), version);
@@ -214,7 +217,8 @@ fn packet_in_of(version: Version) -> impl Fn(u32) -> Message {
     }
 }
 
-/// Generates pieces that pass the handshake, and messages with nearly valid headers.
+/// Generates the bytes that a hostile peer sends at a time: a message of the handshake, a flow-mod, a message with a
+/// nearly valid header, or random bytes.
 fn hostile_piece() -> impl Strategy<Value = Vec<u8>> {
     let header =
         (prop_oneof![Just(4_u8), Just(1), any::<u8>()], 0_u8..32, 0_u16..64, prop::collection::vec(any::<u8>(), 0..64));
