@@ -1,9 +1,9 @@
 //! `af_packet:NAME[,offload=on|off][,outgoing=on|off][,qdisc=on|off]`: a network interface through a packet socket.
 //!
-//! The port for bulk traffic between hosts on the same machine. With `offload=on` (the default), checksums and
-//! segmentation that the sending host left undone travel with the frame through weir to the receiving interface, so
-//! TCP moves super-frames of 64 KiB. The port receives every frame whatever its address, and re-inserts VLAN tags
-//! that the kernel removed.
+//! The port for bulk traffic between hosts on the same machine. A sending host may leave a frame unfinished: its
+//! checksum or its segmentation is still to be done, usually by a network card. With `offload=on` (the default), such
+//! a frame passes weir as it is, together with the description of the work left, so TCP moves super-frames of 64 KiB.
+//! The port receives every frame whatever its address, and re-inserts VLAN tags that the kernel removed.
 //!
 //! With `offload=off`, each received frame is finished in software, so that every frame that weir handles, counts and
 //! captures is one that a wire could carry.
@@ -22,8 +22,8 @@
 //! With `qdisc=on`, frames pass through the kernel's queueing at the interface (`tc`), for rates that other programs
 //! configured there. Otherwise frames bypass the queueing and go directly to the driver.
 //!
-//! A frame that a host left unfinished stays unfinished on its way through veth pairs: a capture on the receiving
-//! host shows its checksum as wrong, as it does for any two hosts that Linux joins.
+//! An unfinished frame stays unfinished on its way through veth pairs. A capture on the receiving host shows its
+//! checksum as wrong, as it does for any two hosts that Linux joins.
 use crate::claim::Claim;
 use crate::ethtool::{self, SwitchedOff};
 use crate::interface::{HeldDown, Interface, refused};
@@ -41,11 +41,12 @@ use weir_units::{Clock as _, Epoch, Instant, SystemClock};
 
 /// Receive buffer of the socket in bytes: 10,000 small frames or 100 super-frames, before the kernel drops frames.
 const RECEIVE_BUFFER: i32 = 8 << 20;
-/// Minimum gap between transmissions for requesting a departure timestamp.
+/// Minimum gap after a transmission for requesting a departure timestamp of the next one.
 const OFTEN: Duration = Duration::from_micros(50);
 /// Maximum number of consecutive retries on a full device queue before the rest of the batch is dropped.
 const RETRIES_MAX: u32 = 3;
-/// Features switched off: merged frames cannot be forwarded as they arrived.
+/// Interface features that the port switches off. Large receive offload merges frames, which then cannot be forwarded
+/// as they arrived.
 const OFF: [&str; 1] = ["rx-lro"];
 
 /// A port on a network interface through a packet socket.
@@ -53,26 +54,29 @@ pub struct AfPacket {
     info: PortInfo,
     interface: Arc<Interface>,
     socket: OwnedFd,
-    /// True if unfinished frames are passed on as they are.
+    /// True if frames with pending offloads (checksum or segmentation) are passed on with them (`offload=on`); false
+    /// if the port carries the offloads out in software.
     hand_on: bool,
     slots: Box<ReceiveSlots>,
     sending: Box<SendSlots>,
     finished: Vec<Frame>,
-    /// True if frames bypass the kernel's queueing.
+    /// True if transmitted frames bypass the kernel's queueing at the interface (`qdisc=off`).
     bypasses: bool,
     counters: Counters,
-    /// Frames the kernel dropped. Reading the kernel's counter resets it, so the values are summed here.
+    /// Number of frames that the kernel dropped before the port read them. Reading the kernel's counter resets it, so
+    /// the values are summed here.
     missed: Cell<u64>,
-    /// True if the device was gone when the link was last read. The socket only reports that it goes down, possibly
-    /// long before.
+    /// True if the interface did not exist when the link state was last read. The socket only reports that the
+    /// interface goes down, possibly long before it vanishes.
     vanished: bool,
     held_down: Option<HeldDown>,
     /// Clock of arrival times; `None` if arrivals are not stamped.
     stamps: Option<SystemClock>,
-    /// Clock of departure times; `None` if departures are not stamped. Then the time of the last transmission, and
-    /// the departure time of its last frame.
+    /// Clock of departure times; `None` if departures are not stamped.
     departures: Option<SystemClock>,
+    /// End of the last transmission, if departures are stamped.
     sent: Instant,
+    /// Departure time of the last frame of the last transmission, if the kernel reported it.
     departed: Option<Instant>,
     _settings: Option<SwitchedOff>,
     _claim: Option<Claim>,
@@ -366,7 +370,7 @@ fn attach(socket: BorrowedFd<'_>, index: i32) -> io::Result<()> {
     promiscuous(socket, index)
 }
 
-/// Makes an interface receive every frame, whatever its address, as long as the packet socket is open.
+/// Makes an interface receive every frame, whatever its address (promiscuous mode), as long as `socket` is open.
 pub(crate) fn promiscuous(socket: BorrowedFd<'_>, index: i32) -> io::Result<()> {
     let mut membership = libc::packet_mreq::zeroed();
     membership.mr_ifindex = index;
@@ -385,8 +389,8 @@ fn put_tag(frame: &mut Frame, protocol: u16, control: u16) -> bool {
     true
 }
 
-/// Logs that an interface's settings could not be changed. The port works anyway, though not correctly with every
-/// driver.
+/// Logs that receive offloads of an interface could not be switched off. The port works nevertheless, but with some
+/// drivers it sees merged frames or frames without their VLAN tags.
 pub(crate) fn settings_kept(name: &str, error: &io::Error) {
     tracing::warn!(interface = name, %error, "cannot switch off receive offloads; merged or untagged frames may be seen");
 }

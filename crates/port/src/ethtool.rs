@@ -1,5 +1,5 @@
-//! Reads and changes settings of a network interface by ethtool: rate, number of queues, departure timestamps, and
-//! features that must be off while weir uses it.
+//! Reads and changes settings of a network interface by ethtool: rate, number of queues, support of departure
+//! timestamps, and features that must be off while weir uses the interface.
 use crate::interface::Interface;
 use crate::notes::{self, Note};
 use crate::sys::Plain;
@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use weir_units::Bps;
 
-/// Maximum number of features (bits), in words of 32; Linux has about 64 today.
+/// Maximum number of features of an interface, in words of 32 bits. Linux has about 64 features today.
 const FEATURE_WORDS: usize = 8;
 /// Maximum length of a feature's name in bytes, with its zero byte (`ETH_GSTRING_LEN`).
 const NAME_LENGTH: usize = 32;
@@ -22,7 +22,7 @@ const ETHTOOL_GET_TS_INFO: u32 = 0x41;
 const ETHTOOL_GLINKSETTINGS: u32 = 0x4c;
 const ETH_SS_FEATURES: u32 = 4;
 
-/// Returns the rate of an interface, if it has one.
+/// Returns the rate of an interface, if the driver reports one.
 pub(crate) fn speed(interface: &Interface) -> Option<Bps> {
     // Without room for link modes the kernel returns only the fixed part, which has all that is needed.
     let mut settings = LinkSettings { command: ETHTOOL_GLINKSETTINGS, ..LinkSettings::zeroed() };
@@ -52,20 +52,20 @@ pub(crate) fn says_departures(interface: &Interface) -> bool {
     interface.ethtool(&mut info).is_ok() && info.stamps & libc::SOF_TIMESTAMPING_TX_SOFTWARE != 0
 }
 
-/// Features of an interface that were on and are off until this guard is dropped. Features that were off, or that the
-/// driver does not let change, stay as they are. Two ports on one interface are not supported: the first to close
-/// restores.
+/// Guard that keeps features of an interface switched off until it is dropped, which switches them on again. Features
+/// that were off, or that the driver cannot change, stay as they are. Two guards on one interface are not supported:
+/// the first one dropped switches the features on again.
 ///
-/// Features that a killed process left off count as having been on.
+/// Features that a killed process left switched off count as having been on.
 #[derive(Debug)]
 pub(crate) struct SwitchedOff {
     interface: Arc<Interface>,
     features: Features,
-    /// Record of the features, in case this process is killed.
+    /// Record of the features on disk, so that they can be switched on again if this process is killed.
     note: Option<Note>,
 }
 
-/// Set of features, as bits with the numbers of the running kernel.
+/// Set of features, one bit each. The running kernel assigns the bit numbers.
 type Features = [u32; FEATURE_WORDS];
 
 impl SwitchedOff {
@@ -106,7 +106,7 @@ impl Drop for SwitchedOff {
     }
 }
 
-/// Switches on the features in `names`, as far as the kernel knows them.
+/// Switches on the features in `names`. Names that the kernel does not know are ignored.
 ///
 /// # Errors
 /// The system refuses.
@@ -115,8 +115,9 @@ pub(crate) fn switch_on(interface: &Interface, names: &[String]) -> io::Result<(
     set(interface, &numbers_of(interface, &names)?, true)
 }
 
-/// Writes a note of the features being switched off. Returns `None` if there are none, or if this process may not
-/// write it.
+/// Records the features that are about to be switched off in a file under `/run` (see [`Note`]), so that they can be
+/// restored if this process is killed. Returns `None` if there are no features, if the interface's network namespace
+/// is unknown, or if the file cannot be written.
 fn note(interface: &Interface, features: &Features) -> io::Result<Option<Note>> {
     let is_in = |number: usize| features[number / 32] >> (number % 32) & 1 != 0;
     let names = feature_names(interface)?.into_iter().enumerate().filter(|(number, _)| is_in(*number));
@@ -144,7 +145,7 @@ fn set(interface: &Interface, features: &Features, on: bool) -> io::Result<()> {
     interface.ethtool(&mut request)
 }
 
-/// Returns the features called `names`, as far as the kernel knows them.
+/// Returns the set of the features in `names`. Names that the kernel does not know are ignored.
 fn numbers_of(interface: &Interface, names: &[&str]) -> io::Result<Features> {
     let mut features = [0; FEATURE_WORDS];
     for (number, name) in feature_names(interface)?.iter().enumerate() {

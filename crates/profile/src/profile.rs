@@ -1,4 +1,4 @@
-//! Defines a profile: the timing of a device.
+//! Defines a profile, the description of a device's timing, and reads it from a file.
 use crate::evidence::{self, Evidence, Found};
 use crate::{LevelForwarding, ProfileError, SHIPPED, ServiceTime, SwitchTiming, check, written};
 use serde::{Deserialize as _, Serialize};
@@ -84,7 +84,8 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Returns the shipped profile of this name, or reads a file; relative names are resolved against `directory`.
+    /// Returns the shipped profile `name`, or reads the file `name`, which is resolved against `directory` if it is
+    /// relative.
     ///
     /// # Errors
     /// Neither exists, or the profile is invalid; the error has file and line.
@@ -95,7 +96,7 @@ impl Profile {
         }
     }
 
-    /// Reads and checks a file.
+    /// Reads a profile from a file and checks it. The directory of its runs is resolved against the file's directory.
     ///
     /// # Errors
     /// The file cannot be read or is invalid; the error has file and line.
@@ -118,7 +119,7 @@ impl Profile {
         Ok(profile)
     }
 
-    /// Checks a profile's text; `file` is its name in errors.
+    /// Parses and checks the text of a profile. `file` is the file name to show in errors.
     ///
     /// # Errors
     /// The text is invalid; the error has file and line.
@@ -153,7 +154,7 @@ impl Profile {
         }
     }
 
-    /// Returns true if a switch with this profile takes longer than it would by itself.
+    /// Returns true if emulating this profile delays anything: false only for [`Origin::Native`].
     pub fn takes_time(&self) -> bool {
         self.origin != Origin::Native
     }

@@ -10,15 +10,15 @@ pub enum ProfilerError {
     Channel {
         /// Address of the channel.
         target: String,
-        /// Attempt and result.
+        /// What was tried, and how it failed.
         problem: String,
     },
     /// The control channel ended.
     #[error("the switch's control channel ended while {during}: {reason}")]
     Ended {
-        /// Activity during which it ended.
+        /// Activity of the profiler at that time.
         during: String,
-        /// Reason for the end.
+        /// Reason why the channel ended.
         reason: String,
     },
     /// The switch did not respond in time.
@@ -26,7 +26,7 @@ pub enum ProfilerError {
     Silent {
         /// Response that was expected.
         what: String,
-        /// Time for which the response was awaited.
+        /// Time after which waiting for the response ended.
         after: Duration,
     },
     /// The switch refused a request that measuring needs.
@@ -44,7 +44,7 @@ pub enum ProfilerError {
         what: String,
         /// Value that was found.
         found: String,
-        /// Suitable values, and a hint to the remedy.
+        /// Suitable values, with a hint how to get one.
         expected: String,
     },
     /// The user stopped the measurement; results so far are kept.
@@ -64,10 +64,10 @@ pub enum ProfilerError {
     /// An interface cannot be used.
     #[error(transparent)]
     Port(#[from] weir_port::PortError),
-    /// The measurements do not determine a parameter.
+    /// A parameter cannot be computed from the measurements.
     #[error(transparent)]
     Model(#[from] weir_model::ModelError),
-    /// A profile cannot be emulated.
+    /// A profile given for a switch in virtual time cannot be emulated.
     #[error(transparent)]
     Timing(#[from] weir_timing::TimingError),
     /// The fitted parameters do not form a valid profile.

@@ -1,4 +1,4 @@
-//! Runs a whole measurement: the order of its parts, and their results.
+//! Runs a whole measurement of a device: its parts in order, and the fits at the end.
 use crate::bench::Bench;
 use crate::control::{self, Timed};
 use crate::data::{self, LevelDelays};
@@ -19,21 +19,21 @@ use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{PortNo, Version};
 use weir_profile::Profile;
 
-/// Share of late packets above which the user is told.
+/// Share of packets sent late above which [`Measurement::notes`] mentions it.
 const LATE_MOST: f64 = 0.002;
 
-/// Description of devices that do not describe themselves.
+/// Description of a device that has no control channel to ask for one.
 const SILENT: &str = "A device without OpenFlow";
 
-/// Parts of a measurement.
+/// Selection of the parts of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
-    /// Control plane's grid, and messages.
+    /// True to measure the control plane: the grid of timed commands, and packet-ins and packet-outs.
     pub control: bool,
-    /// Table levels, policy and batches. On switches with a channel, levels and policy are always measured, batches
-    /// also if the control plane is.
+    /// True to measure table levels, policy and batches. On switches with a channel, levels and policy are measured in
+    /// any case, and batches also if `control` is true.
     pub tables: bool,
-    /// Packet delays and throughput.
+    /// True to measure packet delays and throughput.
     pub data: bool,
 }
 
@@ -42,37 +42,37 @@ impl Parts {
     pub const ALL: Parts = Parts { control: true, tables: true, data: true };
 }
 
-/// Results of a measurement, complete or up to where it was stopped.
+/// Results of a measurement. If it ended early, results that were not obtained are `None` or empty.
 #[derive(Debug, Default)]
 pub struct Measurement {
     /// Description that the switch gives of itself.
     pub device: String,
-    /// OpenFlow version of the channel; none if the device has no channel, so that only its data plane was measured.
+    /// OpenFlow version of the channel; `None` if the device has no channel, so that only its data plane was measured.
     pub version: Option<Version>,
-    /// Port numbers of the switch behind the interfaces.
+    /// For each interface: number of the switch port to which it is connected.
     pub ports: Vec<PortNo>,
     /// Table levels and their sizes.
     pub sizes: Option<Sizes>,
-    /// Policy that selects the entries for the next level.
+    /// Policy by which the switch selects entries to move to the next table level.
     pub policy: Option<policy::Found>,
-    /// Batches of commands.
+    /// Rule by which the switch gathers commands in batches.
     pub batching: Option<batching::Found>,
-    /// Timed bursts of the control plane's grid.
+    /// Bursts of commands that were timed for the control plane's grid.
     pub timed: Vec<Timed>,
-    /// Costs fitted to the bursts.
+    /// Costs of table changes for each table level, fitted to `timed`.
     pub costs: Option<Costs>,
-    /// Behaviour of barriers.
+    /// Behaviour of barriers, found from `timed`.
     pub barriers: Option<Barriers>,
-    /// Times of messages.
+    /// Times of single packet-in and packet-out messages.
     pub messages: Vec<MessageRow>,
     /// Packet delays by level.
     pub(crate) delays: Vec<LevelDelays>,
-    /// Highest rates without loss.
+    /// Highest packet rates without loss.
     pub throughput: Vec<Throughput>,
     /// Share of packets that this machine sent late. If it is large, the times may be the machine's rather than the
     /// switch's.
     pub late_share: f64,
-    /// Delay of the rig itself, which is not the device's. Unknown unless the caller sets it.
+    /// Delay of the measuring equipment itself, which is not the device's. Unknown unless the caller sets it.
     pub rig: Rig,
 }
 
@@ -80,11 +80,11 @@ pub struct Measurement {
 pub struct Options<'o> {
     /// Precision and time limits.
     pub settings: Settings,
-    /// Sizes to measure.
+    /// Table occupancies, batch sizes, packet lengths and other values to measure at.
     pub grid: Grid,
     /// Parts to measure.
     pub parts: Parts,
-    /// Expected ports behind the interfaces; not checked if empty.
+    /// Expected switch ports of the interfaces, in order; not checked if empty.
     pub ports: Vec<PortNo>,
     /// Stop request: polled regularly; true ends the measurement.
     pub stop: &'o mut dyn FnMut() -> bool,
@@ -216,7 +216,7 @@ impl Run<'_, '_> {
         self.know()
     }
 
-    /// Tells the bench what is known of the switch so far; costs are still unknown.
+    /// Passes the levels, batching and policy found so far to the bench; costs are not known yet.
     fn know(&mut self) -> Result<(), ProfilerError> {
         const NOTHING: ByPriorities<Overhead> = ByPriorities { single: Overhead::NONE, several: Overhead::NONE };
         let costs =
@@ -250,7 +250,7 @@ impl Run<'_, '_> {
         self.packets(&sizes.sizes, &sizes.delays_s)
     }
 
-    /// Measures packet delays in levels of the given sizes, and throughput.
+    /// Measures throughput, and packet delays in table levels with the given sizes and approximate delays.
     fn packets(&mut self, sizes: &[Option<u64>], delays_s: &[f64]) -> Result<(), ProfilerError> {
         self.progress.begin("data plane");
         self.bench.clear()?;
@@ -262,7 +262,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Fits costs and barriers to the bursts measured so far.
+    /// Fits the costs and the behaviour of barriers to the bursts measured so far, if there are any.
     fn fit(&mut self) -> Result<(), ProfilerError> {
         if self.made.timed.is_empty() {
             return Ok(());
@@ -277,7 +277,7 @@ impl Run<'_, '_> {
 }
 
 impl Measurement {
-    /// Builds the profile from the results.
+    /// Builds a profile from the results.
     ///
     /// # Errors
     /// The fits fail, or the result is not a valid profile.

@@ -1,4 +1,5 @@
-//! Checks that the profile of a switch in virtual time is found by measuring it.
+//! Checks the profiler against switches that emulate a known profile in virtual time: the profile that it measures
+//! must equal the emulated one.
 use weir_openflow::model::PortNo;
 use weir_profile::{Profile, differences};
 use weir_profiler::{
@@ -151,8 +152,8 @@ fn three_levels_without_batches_and_barriers_that_lie() {
     assert!(apart(0, 7e-4) < 0.05 && apart(1, 2.5e-4) < 0.05 && apart(2, 1e-4) < 0.1, "{}", profile.to_toml());
 }
 
-/// Packets without an entry pass all levels, and queue up where the last one is slow. Later requests must not wait
-/// behind them.
+/// Checks that levels with slow forwarding are measured. Packets that match no entry pass all levels and queue up if
+/// the last one is slow; later requests must not wait behind them.
 #[test]
 fn a_level_that_is_far_slower_than_packets_come_is_found() {
     for slow in ["4ms", "16ms", "40ms"] {
@@ -181,7 +182,8 @@ fn a_level_that_is_far_slower_than_packets_come_is_found() {
     }
 }
 
-/// Packets that check whether commands were carried out move entries in switches whose policy considers packets.
+/// Checks that costs are found although the policy of the switch considers packets: the packets that check whether
+/// commands were carried out then move entries between levels.
 #[test]
 fn packets_that_decide_who_goes_do_not_spoil_what_commands_cost() {
     for policy in [
@@ -292,7 +294,8 @@ fn interfaces_are_told_by_packets() {
     assert!(error.starts_with("interfaces (--data): found 1"), "{error}");
 }
 
-/// Changes of a burst take effect together, some time after they were carried out.
+/// Checks that the time until changes take effect is distinguished from the commands' costs. The changes of a burst
+/// take effect together, some time after they were carried out.
 #[test]
 fn changes_that_take_effect_later_are_told_from_what_commands_cost() {
     for (effect, batching) in
@@ -339,7 +342,8 @@ fn changes_that_take_effect_later_are_told_from_what_commands_cost() {
     }
 }
 
-/// A switch like Open vSwitch: commands cost next to nothing beside a random time until they take effect.
+/// Measures a switch like Open vSwitch: the costs of commands are small compared with the random time until they take
+/// effect.
 #[test]
 fn an_effect_that_chance_rules_is_found_without_batches_that_are_none() {
     let text = "name = \"soft\"\ndevice = \"In software\"\norigin = \"assumed\"\nsource = \"A test\"\n\
@@ -373,7 +377,8 @@ fn an_effect_that_chance_rules_is_found_without_batches_that_are_none() {
     assert!(apart.as_ref().is_none_or(|apart| apart.overlap == Some(true)), "{apart:?}\n{}", second.to_toml());
 }
 
-/// Barriers that do not wait are distinguished from those that only precede the packets.
+/// Checks that barriers that do not wait for commands are recognised even if changes take effect later, so that all
+/// barrier replies precede the packets.
 #[test]
 fn barriers_that_lie_are_told_where_changes_take_effect_later() {
     let text = format!("effect = \"3ms\"\n{TWO_LEVELS}").replace("lag = \"800us\"", "waits = false");

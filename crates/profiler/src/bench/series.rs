@@ -1,8 +1,8 @@
-//! Sends single commands at given times, and finds by packets when each was carried out.
+//! Sends single commands at given times, and finds out by probe packets when the switch carried out each of them.
 //!
 //! As with bursts, the *sending* times of packets count. But there are many commands, and few of them are in progress
-//! at a time. Each gets packets of its own from its sending until they show it. The time between these packets grows
-//! with the time since the command was sent.
+//! at a time. From the time a command is sent, packets that match its entry are sent until one of them is forwarded as
+//! the command requires. The time between these packets grows with the time since the command was sent.
 use super::burst::{AWAY, MAX_MARKS, Sign};
 use super::{Bench, Change};
 use crate::ProfilerError;
@@ -16,17 +16,17 @@ use weir_openflow::{Body, Message};
 use weir_traffic::Probe;
 use weir_units::Instant;
 
-/// Time before the first command, for former packets to leave the switch.
+/// Pause before the first command, in which earlier packets leave the switch.
 const LEAD: Duration = Duration::from_millis(1);
-/// Packets that the switch forwards throughout are sent this many forwarding times apart, so that they do not queue
-/// up although several commands are in progress.
+/// Minimum time between packets for an entry that is in the table throughout, as a multiple of the entry's forwarding
+/// time. With it, packets do not queue up although several commands are in progress.
 const APART: u32 = 3;
-/// Distance of packets that match no entry (before it appears or after it is gone), as a multiple of the time of the
-/// slowest ones. Together they use half of the switch's capacity; with more, packets queue up and do not come back in
-/// time.
+/// Minimum time between packets for an entry that is added or deleted, as a multiple of the longest forwarding time.
+/// While the entry is absent, the packets match no entry. Together they use half of the switch's capacity; with more,
+/// packets queue up and do not come back in time.
 const APART_MISSING: u32 = 2;
 
-/// Result of a command.
+/// Result of a command, as the packets show it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Became {
     /// The command was carried out.
@@ -36,9 +36,9 @@ pub enum Became {
         /// Upper bound of that time, in seconds.
         high_s: f64,
     },
-    /// The table was full.
+    /// The switch refused the command because the table was full.
     Refused,
-    /// No packet showed the command in time.
+    /// Until the deadline, no packet was forwarded as the command requires.
     Unseen,
 }
 
@@ -59,26 +59,30 @@ struct Open {
     rule: Rule,
     sign: Sign,
     sent: Instant,
-    /// Shortest time between its packets if it is the only one.
+    /// Minimum time between packets for this command while at most `among` commands are in progress.
     finest: Duration,
-    /// Number of commands in progress for which that time holds.
+    /// Maximum number of commands in progress for which `finest` holds; with more, the minimum time is a multiple of
+    /// it.
     among: u32,
-    /// Start and end of sending of each packet; twice the departure time if the interface reports it.
+    /// For each packet: time before and time after sending it; both are the departure time if the interface reports
+    /// one.
     probes: Vec<(Instant, Instant)>,
     next_probe: Instant,
-    /// Index of the latest packet that came back.
+    /// Index of the latest packet that came back from the switch.
     back: Option<usize>,
 }
 
 impl Open {
-    /// Returns the bracket of the completion, if packet `first` is the first that showed it.
+    /// Returns the bounds of the time at which the command was carried out. `first` is the index of the first packet
+    /// that was forwarded as the command requires.
     fn done(&self, first: usize) -> Became {
         let since = |at: Instant| at.since(self.sent).as_secs_f64();
         let low_s = first.checked_sub(1).map_or(0.0, |before| since(self.probes[before].0));
         Became::Done { low_s, high_s: since(self.probes[first].1) }
     }
 
-    /// Returns the index of the first missing packet if the entry counts as gone.
+    /// For a deletion: returns the index of the first packet that did not come back, if enough packets were sent since
+    /// and more than `grace` has passed, so that the entry counts as deleted.
     fn is_gone(&self, now: Instant, grace: Duration) -> Option<usize> {
         let first = self.back.map_or(0, |back| back + 1);
         let is_long = self.probes.get(first).is_some_and(|away| now.since(away.1) > grace);
@@ -89,15 +93,17 @@ impl Open {
 /// Series in progress.
 struct Series {
     number: u16,
-    /// Commands that were sent and are not settled yet, by index.
+    /// Commands that were sent and have no result yet, by index.
     open: BTreeMap<usize, Open>,
-    /// For each mark: index of the command, and index among the command's packets.
+    /// For each packet, by the sequence number that it carries: index of the command, and index among the command's
+    /// packets.
     marks: Vec<(usize, usize)>,
     became: Vec<Became>,
 }
 
 impl Bench<'_> {
-    /// Sends changes at rising times after the start. Returns the result of each.
+    /// Sends each command at its time after the start; the times must ascend. Returns the results of the commands sent
+    /// until the deadline.
     pub(crate) fn series(&mut self, commands: &[(Duration, Change)]) -> Result<Vec<Became>, ProfilerError> {
         let started = self.device.now() + LEAD;
         let last = commands.last().map_or(Duration::ZERO, |(at, _)| *at);
@@ -163,7 +169,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Sends a packet to the entry of command `at`.
+    /// Sends a packet that matches the entry of command `at`, and schedules the next one.
     fn show(&mut self, run: &mut Series, at: usize) -> Result<(), ProfilerError> {
         let together = u32::try_from(run.open.len()).unwrap_or(u32::MAX);
         let Some(open) = run.open.get_mut(&at) else { return Ok(()) };
