@@ -28,7 +28,7 @@ const SILENT: &str = "A device without OpenFlow";
 /// Selection of the parts of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
-    /// True to measure the control plane: the grid of timed commands, and packet-ins and packet-outs.
+    /// True to measure the control plane: the grid of timed commands, and the times of other messages.
     pub control: bool,
     /// True to measure table levels, policy and batches. On switches with a channel, levels and policy are measured in
     /// any case, and batches also if `control` is true.
@@ -63,7 +63,7 @@ pub struct Measurement {
     pub costs: Option<Costs>,
     /// Behaviour of barriers, found from `timed`.
     pub barriers: Option<Barriers>,
-    /// Times of single packet-in and packet-out messages.
+    /// Times of single packet-ins, packet-outs, echoes and statistics.
     pub messages: Vec<MessageRow>,
     /// Packet delays by level.
     pub(crate) delays: Vec<LevelDelays>,

@@ -1,5 +1,5 @@
-//! Queues commands: gathers them in batches, carries them out one after the other, each for its duration, and orders
-//! barriers between them.
+//! Emulates the command queue of a profiled switch: gathers commands in batches, carries them out one after the other,
+//! each for the duration that the profile gives it, and answers barriers in order.
 use crate::effect::{Done, Effect};
 use crate::record::{Record, WorkKind};
 use crate::server::Drawn;
@@ -10,10 +10,11 @@ use weir_model::switch::batch::Batching;
 use weir_model::switch::speedup::Batch;
 use weir_units::Instant;
 
-/// Most commands and barriers in the queue; further ones have to wait outside.
+/// Maximum number of commands and barriers in the queue. The caller must hold further ones back.
 pub const MAX_COMMANDS: usize = 1 << 16;
 
-/// Effect of a command, as the tables are when its turn comes. Entries have the names under which they were added.
+/// Effect of a command on the tables as they are when the command is started. Entries are identified by the names
+/// (numbers) under which they were added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
     /// Adds one entry.
@@ -33,8 +34,8 @@ pub enum Work {
     },
     /// Carries out a bundle.
     Bundle {
-        /// Effects of its messages, as the tables are before it; messages that change no entries are
-        /// [`Work::Nothing`].
+        /// Effects of the bundle's messages on the tables as they are before the bundle. Messages that change no
+        /// entries are [`Work::Nothing`].
         members: Vec<Work>,
         /// Number of further messages, which take the mean time of `members`.
         more: usize,
@@ -56,7 +57,7 @@ impl Work {
     }
 }
 
-/// Command waiting in a batch, with its arrival time.
+/// Command that waits in a batch, with its arrival time.
 #[derive(Debug)]
 struct Waiting<T> {
     item: T,
@@ -71,10 +72,11 @@ struct Current<T> {
     work: Work,
 }
 
-/// Function that returns the cost of a command in a batch, given the commands that packets do not see yet.
+/// Function that returns the effect and cost of a command in a batch, given the commands that were carried out but are
+/// not visible to packets yet.
 pub(crate) type Charging<'a, T> = dyn FnMut(&T, Batch, &VecDeque<Done<T>>) -> Charged + 'a;
 
-/// Effect and cost of a command whose turn has come.
+/// Effect and cost of a command that is being started.
 pub(crate) struct Charged {
     pub(crate) kind: WorkKind,
     /// Number of table changes this command makes.
@@ -87,7 +89,8 @@ pub(crate) struct Charged {
 struct Barrier<T> {
     item: T,
     came: Instant,
-    /// Number of commands that have to be done before the barrier's reply.
+    /// Value of [`Commands::done`] from which on the barrier is answered: the number of commands that arrived before
+    /// it, or 0 if barriers do not wait.
     after: u64,
 }
 
@@ -96,44 +99,45 @@ pub(crate) struct Commands<T> {
     batching: Batching,
     /// Batch that is being gathered.
     gathering: Vec<Waiting<T>>,
-    /// Arrival time of its latest command.
+    /// Arrival time of the latest command.
     last: Instant,
-    /// Complete batches: time of completion, number of commands, and commands left.
+    /// Complete batches, oldest first: time at which the batch was complete, its number of commands, and its commands
+    /// that were not started yet.
     whole: VecDeque<(Instant, u32, VecDeque<Waiting<T>>)>,
     waiting: usize,
     current: Option<Current<T>>,
-    /// Time at which the latest command was done.
+    /// Time at which the previous command was done, so that the next one can start.
     free: Instant,
     came: u64,
     /// Number of commands that count as done for barriers, and the time of the latest one.
     done: u64,
     counted: Instant,
     effect: Effect<T>,
-    /// Number of commands that packets do not see yet and that may still be refused.
+    /// Number of commands that were carried out but may still be refused when their changes become visible to packets.
     unsure: u64,
     barriers: VecDeque<Barrier<T>>,
-    /// Time of the first barrier's reply, once known.
+    /// Due time of the first barrier's reply, once it is known.
     answer: Option<Instant>,
-    /// Time of the previous barrier's reply.
+    /// Due time of the latest barrier reply that was determined; later replies are not due before it.
     answered: Instant,
     waits: bool,
     lag: Drawn,
 }
 
-/// Result of a step of the queue.
+/// Event in the command queue, returned by [`Commands::step`].
 pub(crate) enum Step<T> {
-    /// A command is done, and packets see its changes.
+    /// A command is done, and its changes are visible to packets.
     Done {
         item: T,
         record: Record,
-        /// For a bundle that finds all levels full: index of the message that does.
+        /// If a bundle is refused because all table levels are full: index of the message that found them full.
         member: Option<usize>,
     },
-    /// A command is done, but packets do not see its changes yet.
+    /// A command is done, but its changes are not visible to packets yet.
     Unseen,
-    /// A barrier is to be answered.
+    /// A barrier's reply is due at `due`.
     Answer { item: T, due: Instant },
-    /// A command was started: it seizes the data path from then on.
+    /// A command was started at `at`. From then on it occupies the data path.
     Begun {
         at: Instant,
         /// Number of table changes.
@@ -178,12 +182,12 @@ impl<T> Commands<T> {
         (self.waiting + usize::from(self.current.is_some()) + self.unseen().len(), self.barriers.len())
     }
 
-    /// Returns the commands that were carried out but that packets do not see yet.
+    /// Returns the commands that were carried out but whose changes are not visible to packets yet.
     pub(crate) fn unseen(&self) -> &VecDeque<Done<T>> {
         self.effect.waiting()
     }
 
-    /// Returns true if packets see changes later than they are carried out.
+    /// Returns true if changes become visible to packets some time after they were carried out.
     pub(crate) fn has_effect(&self) -> bool {
         self.effect.takes_time()
     }
@@ -228,7 +232,8 @@ impl<T> Commands<T> {
         self.whole.push_back((at, together, std::mem::take(&mut self.gathering).into()));
     }
 
-    /// Returns the time of the next step. `ahead` returns the release time of a message that is due at a given time.
+    /// Returns the time of the next step. `ahead` converts the due time of a message into the time at which the
+    /// message is released.
     pub(crate) fn due(&self, ahead: &dyn Fn(Instant) -> Instant) -> Instant {
         let next = match (&self.current, self.whole.front()) {
             (Some(current), _) => current.record.ended,
@@ -244,9 +249,9 @@ impl<T> Commands<T> {
         self.answer.filter(|answer| *answer <= ends && *answer < self.effect.due())
     }
 
-    /// Performs the next step that is due; `ahead` is as in [`Commands::due`]. `charge` returns the effect and cost
-    /// of a command when its turn comes: all commands before it have been carried out, and packets see them except
-    /// those it is given.
+    /// Performs the next step that is due by `now`, if there is one. `ahead` is the function passed to
+    /// [`Commands::due`]. `charge` is called when a command is started, and returns its effect and cost. All earlier
+    /// commands have been carried out then; those whose changes are not visible to packets yet are passed to `charge`.
     pub(crate) fn step(
         &mut self,
         now: Instant,

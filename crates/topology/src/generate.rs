@@ -1,7 +1,7 @@
-//! Generates regular networks by rule.
+//! Generates the graphs of regular networks: single switches, rows, trees, rings and fat-trees.
 use crate::{Link, MAX_NODES, Node, Topology};
 
-/// Kind of regular network.
+/// Kind of regular network, with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
     /// A single switch.
@@ -13,9 +13,9 @@ pub enum Rule {
     },
     /// A tree; hosts are at its leaves.
     Tree {
-        /// Levels of switches, at least 1.
+        /// Number of levels of switches, at least 1.
         depth: usize,
-        /// Switches below each inner switch, at least 1.
+        /// Number of switches below each inner switch, at least 1.
         fanout: usize,
     },
     /// Switches in a circle.
@@ -27,7 +27,7 @@ pub enum Rule {
     /// network architecture, SIGCOMM 2008): `k` pods of `k` switches and `k`²/4 core switches. Hosts are at the edge
     /// switches, `k`/2 at each.
     FatTree {
-        /// Ports of a switch, even, at least 2.
+        /// Number of ports of a switch: even, at least 2.
         k: usize,
     },
 }
@@ -36,8 +36,8 @@ pub enum Rule {
 /// `a1-1`, ... (pod and position) in the aggregation layer, and `e1-1`, ... in the edge layer.
 ///
 /// # Errors
-/// The parameters are out of range, or the network exceeds [`MAX_NODES`] switches: what was found, and what was
-/// expected.
+/// The parameters are out of range, or the network exceeds [`MAX_NODES`] switches. The error states the value found
+/// and the values expected.
 pub fn generate(rule: Rule) -> Result<Topology, String> {
     match rule {
         Rule::Single => Ok(topology(1, |_| true, std::iter::empty())),
@@ -54,7 +54,7 @@ pub fn generate(rule: Rule) -> Result<Topology, String> {
     }
 }
 
-/// Returns the usual number of hosts at each switch that takes hosts.
+/// Returns the default number of hosts at each switch that can have hosts.
 pub fn usual_hosts(rule: Rule) -> usize {
     match rule {
         Rule::Single => 2,
@@ -136,7 +136,8 @@ mod tests {
         (nodes, links, diameter, takers, takers * usual_hosts(rule))
     }
 
-    /// Checks switches, links, diameter, switches with hosts, and hosts.
+    /// Checks, for each kind of network: the numbers of switches and links, the diameter, the number of switches with
+    /// hosts, and the number of hosts.
     #[test]
     fn each_kind_has_its_numbers() {
         assert_eq!(measured(Rule::Single), (1, 0, 0, 1, 2));

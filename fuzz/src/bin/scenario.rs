@@ -1,13 +1,15 @@
-//! Reads text as a scenario file: it is rejected, or the scenario is unchanged by writing it out and reading it
-//! again.
+//! Fuzzes the scenario parser with any text. A text must be rejected, or the scenario that it describes must stay the
+//! same when it is written out and parsed again.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use weir_fuzz::bounded_by;
 use weir_scenario::{Scenario, write_out};
 
-/// Path from which no file that a scenario names can be found.
+/// Path given as the scenario's file. Its directory does not exist, so that no scenario can read other files by
+/// relative paths.
 const FILE: &str = "/nonexistent/fuzz.toml";
-/// Memory limit of a scenario in bytes: one of its lines can request a network of 1000 nodes.
+/// Memory limit, in bytes, for handling one scenario. It is large because a single line can request a network of 1000
+/// nodes.
 const MEMORY: usize = 256 << 20;
 
 fuzz_target!(|input: &[u8]| {

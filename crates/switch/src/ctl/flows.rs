@@ -1,4 +1,5 @@
-//! Carries out requests that have a text form: about ports, flow entries and packets.
+//! Carries out those requests on the control socket whose arguments are texts to parse: adding a port, listing and
+//! changing flow entries, and tracing a packet.
 use super::{Flow, FlowVerb, Flows, MAX_FLOWS, Request, Traced};
 use crate::config::{PortArgument, PortConfig};
 use crate::engine::inbox::EngineClient;
@@ -11,13 +12,14 @@ use weir_openflow::model::{FlowCommand, PortNo, Version};
 use weir_openflow::text;
 use weir_packet::Frame;
 
-/// Number of calls in which the steps of a traced packet are timed. Each call is bounded.
+/// Number of calls to the engine in which the steps of a traced packet are timed. Each call has a time limit, so that
+/// the engine forwards packets in between.
 const TRACE_SLICES: usize = 16;
 
-/// Carries out a request about ports, flow entries or packets.
+/// Carries out a request: adds a port, lists or changes flow entries, or traces a packet. Returns the answer as JSON.
 ///
 /// # Errors
-/// Fails if the text is wrong or the switch refuses.
+/// A text cannot be parsed, the switch refuses the request, or the request is of another kind.
 pub(super) async fn carry_out(engine: &EngineClient, request: Request) -> Result<Value, SwitchError> {
     match request {
         Request::AddPort { port } => add_port(engine, &port).await,
@@ -56,16 +58,16 @@ async fn dump(engine: &EngineClient, filter: &str) -> Result<Value, SwitchError>
     beside(move || json!(Flows { flows: found.iter().map(text).collect(), left_out })).await
 }
 
-/// Runs a long computation on another thread, so that the control thread serves channels meanwhile. Used for the text
-/// of many entries, groups or meters.
+/// Runs a long computation on another thread, so that the control thread continues to serve channels. Used to format
+/// many entries, groups or meters as text.
 ///
 /// # Errors
-/// Fails if `what` panics or the switch stops.
+/// `what` panics, or the switch stops.
 pub(super) async fn beside<R: Send + 'static>(what: impl FnOnce() -> R + Send + 'static) -> Result<R, SwitchError> {
     tokio::task::spawn_blocking(what).await.map_err(wrong)
 }
 
-/// Parses a filter, which has the syntax of a deleting flow-mod.
+/// Parses a filter for flow entries, which has the text syntax of a flow-mod that deletes entries.
 fn request(filter: &str) -> Result<FlowRequest, SwitchError> {
     let flow = text::parse_flow(filter, FlowCommand::Delete).map_err(wrong)?;
     Ok(FlowRequest {
@@ -96,8 +98,8 @@ async fn trace(engine: &EngineClient, in_port: String, packet: &str) -> Result<V
     Ok(json!(Traced { text: trace.to_string(), trace: json!(trace) }))
 }
 
-/// Measures the time of a traced packet's steps, in slices between which the switch forwards. Returns `None` if the
-/// tables change meanwhile.
+/// Measures the time that each step of a traced packet takes. Measures in several calls to the engine, so that it
+/// forwards packets in between. Returns `None` if the packet's path changes meanwhile.
 async fn times(engine: &EngineClient, port: PortNo, frame: Arc<Frame>) -> Result<Option<TraceTimes>, SwitchError> {
     let (mut best, mut rate) = (TraceCycles::default(), 1.0);
     for _ in 0..TRACE_SLICES {

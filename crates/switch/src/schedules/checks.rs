@@ -1,4 +1,5 @@
-//! Checks what must hold when a switch is at rest, and when it has ended.
+//! Checks the conditions that must hold for a switch at rest, and after it ended: frames, counters and entries are
+//! accounted for, and nothing is leaked.
 use super::controller::Controller;
 use super::parts::Parts;
 use super::run::{Host, World};
@@ -9,14 +10,16 @@ use std::sync::Arc;
 use weir_openflow::Version;
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
 
-/// Checks everything that must hold for a switch at rest.
+/// Checks all conditions that must hold for a switch at rest. Returns a description of the first one that does not
+/// hold.
 pub(super) fn at_rest(world: &mut World) -> Result<(), String> {
     frames_add_up(world)?;
     entries_are_told(world)?;
     counters_add_up(world)
 }
 
-/// Checks that entries of connected controllers exist, or that their removal was reported once.
+/// Checks that each flow entry that a connected controller added exists, was replaced, or was reported to that
+/// controller by one flow-removed message.
 fn entries_are_told(world: &mut World) -> Result<(), String> {
     let mut are_there: HashSet<u64> = flows(&mut world.parts.engine).iter().map(|flow| flow.cookie).collect();
     if let Ok(virtual_flows) = world.parts.engine.serve_named(tenant::NAME, flows) {
@@ -25,7 +28,7 @@ fn entries_are_told(world: &mut World) -> Result<(), String> {
     world.controllers.iter().try_for_each(|controller| controller.check_entries(&are_there))
 }
 
-/// Returns all flow entries of the switch that the engine serves at present.
+/// Returns all flow entries of the switch that the engine is serving now: the physical switch or a virtual one.
 fn flows(engine: &mut Engine) -> Vec<FlowStats> {
     let parts = engine.ask(RequestBody::Flow(FlowRequest::all()));
     let flows = parts.into_iter().flat_map(|part| match part {
@@ -69,7 +72,8 @@ fn counters_add_up(world: &mut World) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that every frame is accounted for, that all counters add up, and that no frame waits.
+/// Checks that no frame waits in a cable, that the ports received the frames that the hosts sent, and that each
+/// received frame or packet-out was sent, refused by a port, dropped or punted, according to the counters.
 fn frames_add_up(world: &mut World) -> Result<(), String> {
     let waiting: usize = world.hosts.iter().filter(|host| host.end.is_up()).map(|host| host.end.waiting()).sum();
     if waiting > 0 {
@@ -110,7 +114,8 @@ fn drops(world: &mut World) -> Vec<(String, u64)> {
     world.parts.engine.drops()
 }
 
-/// Ends the switch and checks that all frame buffers came back and the control thread's state is gone.
+/// Ends the switch. Checks that all frame buffers were returned to their pools, and that the control thread's state
+/// was freed.
 pub(super) fn at_end(parts: Parts, hosts: Vec<Host>) -> Result<(), String> {
     let slabs = parts.engine.buffers().0.slabs().to_vec();
     let control = Arc::downgrade(&parts.control.virtuals);

@@ -1,9 +1,10 @@
 //! Selects the virtual switch and the input port of a packet (the first lookup).
 //!
-//! Selectors are compiled per physical port, in the order of the virtual switches; the first that matches a packet
-//! wins. Most ports need one step: all packets to one switch, or a table by VLAN. Other selectors are looked up by
-//! hash, once for each set of fields that the port's selectors use: tuple space search (Srinivasan, Suri and
-//! Varghese, 1999). Its cost depends on the selectors, and packets cannot raise it.
+//! A selector describes packets that belong to a virtual switch. Selectors are compiled for each physical port, in the
+//! order of the virtual switches; the first one that matches a packet wins. Most ports need one step: all packets
+//! belong to one virtual switch, or a table indexed by VLAN ID gives it. Otherwise one hash lookup is needed for each
+//! different mask of the port's selectors: tuple space search (Srinivasan, Suri and Varghese, 1999). Its cost depends
+//! on the selectors, and packets cannot raise it.
 use foldhash::{HashMap, HashMapExt};
 use std::net::IpAddr;
 use weir_openflow::model::PortNo;
@@ -11,9 +12,9 @@ use weir_packet::field::{VLAN_PRESENT, eth_type};
 use weir_packet::{Field, FlowKey, FlowMask, Frame, Parsed};
 use weir_scenario::{IpNet, Selector, VirtualSwitch};
 
-/// Number of VLAN IDs; 0 stands for packets without one.
+/// Number of VLAN IDs, where ID 0 stands for packets without a VLAN.
 const VLANS: usize = 4096;
-/// Words of a flow key that selectors use.
+/// Indices of the words of a flow key that contain fields of selectors.
 const WORDS: [usize; 9] = [0, 1, 2, 6, 7, 8, 9, 10, 11];
 
 /// Virtual switch and input port of a packet.
@@ -34,24 +35,24 @@ pub struct FirstLookup {
 /// Compiled first lookup of one port.
 #[derive(Debug)]
 pub enum Way {
-    /// All packets belong to one switch.
+    /// All packets of the port belong to one virtual switch.
     One(Target),
-    /// The VLAN ID selects the target.
+    /// The VLAN ID of the outermost tag is the index of the target in this table.
     ByVlan(Box<[Option<Target>; VLANS]>),
-    /// The fields that selectors name select the target.
+    /// Selectors use further fields; a packet is looked up in these tuples, in order.
     Tuples(Vec<Tuple>),
 }
 
-/// Selectors with equal masks.
+/// Selectors with equal masks, in a hash table by their values.
 #[derive(Debug)]
 pub struct Tuple {
     mask: Words,
     targets: HashMap<Words, Ranked>,
-    /// Lowest rank of the tuple's selectors.
+    /// Lowest rank of the tuple's selectors (that of the first one).
     first: u32,
 }
 
-/// A target with the number of selectors that precede it.
+/// Target of a selector, and the selector's rank: the number of selectors that precede it.
 #[derive(Debug, Clone, Copy)]
 struct Ranked {
     rank: u32,
@@ -71,7 +72,7 @@ impl FirstLookup {
         FirstLookup { by_port }
     }
 
-    /// Returns the lookup of a port's packets, or `None` if no virtual switch has the port.
+    /// Returns the lookup for packets that arrive on `port`, or `None` if no virtual switch uses the port.
     pub fn at(&self, port: PortNo) -> Option<&Way> {
         self.by_port.get(&port)
     }
@@ -94,7 +95,8 @@ fn chosen_at<'a>(port: u32, switches: impl Iterator<Item = (u16, &'a VirtualSwit
 }
 
 impl Way {
-    /// Compiles selectors without port, given in the order of precedence.
+    /// Compiles the selectors of one physical port, in the order of precedence, and chooses the fastest kind of lookup
+    /// that can represent them. The field `port` of the selectors must be `None`.
     fn new(selectors: &[(Selector, Target)]) -> Way {
         match selectors {
             [(selector, target), ..] if *selector == Selector::default() => Way::One(*target),
@@ -117,7 +119,8 @@ impl Way {
         Way::ByVlan(table)
     }
 
-    /// Returns the target of a packet, or `None` if no selector matches; `parsed` is working memory.
+    /// Returns the virtual switch and input port of a packet, or `None` if no selector matches it. `parsed` is working
+    /// memory.
     #[inline]
     pub fn target(&self, frame: &Frame, parsed: &mut Parsed) -> Option<Target> {
         match self {
@@ -132,7 +135,7 @@ impl Way {
     }
 }
 
-/// Returns true if a selector matches no field besides the VLAN.
+/// Returns true if a selector uses no field except the VLAN ID.
 fn is_vlan_at_most(selector: &Selector) -> bool {
     *selector == Selector { vlan: selector.vlan, ..Selector::default() }
 }
@@ -163,7 +166,7 @@ fn find(tuples: &[Tuple], packet: &Words) -> Option<Target> {
     best.map(|best| best.target)
 }
 
-/// Groups selectors into tuples, in the order of the tuples' first selectors.
+/// Groups selectors by mask into tuples. The tuples are in the order of their first selectors.
 fn tuples(selectors: &[(Selector, Target)]) -> Vec<Tuple> {
     let mut tuples: Vec<Tuple> = Vec::new();
     for (rank, (selector, target)) in (0..).zip(selectors) {
@@ -215,7 +218,8 @@ fn conditions(selector: &Selector) -> Vec<(FlowKey, FlowMask)> {
     types.iter().map(|eth_type| of_type(common, *eth_type, selector)).collect()
 }
 
-/// Returns true if a selector's prefixes are IPv4, and `None` if it has none. Both were checked to be of one kind.
+/// Returns true if a selector's IP prefixes are IPv4, false if they are IPv6, and `None` if it has none. Source and
+/// destination are of one version, which is checked when the selector is parsed.
 fn is_ipv4(selector: &Selector) -> Option<bool> {
     selector.ip_src.or(selector.ip_dst).map(|net| net.addr.is_ipv4())
 }

@@ -1,4 +1,5 @@
-//! Shares the engine's packet time among virtual switches by weight, when packets want more than all of it.
+//! Shares the engine's time for packets among virtual switches by weight, when the packets need more than all of the
+//! time.
 //!
 //! Rounds give each port a burst, which is fair while packets cost the same. A tenant with costly packets (a long
 //! pipeline, or lookups made slow on purpose) would get nearly all of the time. Therefore:
@@ -16,27 +17,27 @@
 //! 5. After [`CALM`] windows in which no packet had to wait, rule 2 applies again.
 //!
 //! All time goes to virtual switches that have packets, so none is lost. This module has no clock: the caller reports
-//! durations, in counts of its choice.
+//! durations in counts, the unit of a time counter of its choice (the engine uses the processor's time stamp counter).
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_units::Instant;
 
 /// Maximum number of waiting packets of a virtual switch.
 pub(crate) const MOST: usize = 256;
-/// Time over which shares are compared.
+/// Length of a window, over which the virtual switches' used time is compared with their shares.
 const WINDOW: Duration = Duration::from_micros(500);
-/// Tolerated difference between actual and due share, as a fraction of the time.
+/// Maximum tolerated difference of a virtual switch's fraction of the used time from its share.
 const TOLERANCE: f64 = 0.03;
 /// Number of windows without waiting packets after which taking turns ends.
 const CALM: u32 = 20;
 /// Divisor of the time guaranteed to receiving while ports have more frames: 1/5.
 const RECEIVING: u64 = 5;
-/// Time between two reads of the ports while these had no full burst.
+/// Maximum time for serving waiting packets between two reads of the ports, if no port filled its burst.
 const LONGEST: Duration = Duration::from_micros(20);
 /// Maximum number of packets served at once.
 const CHUNK: usize = 32;
 
-/// Accounts and queues of the virtual switches' packet time. `T` is a waiting packet.
+/// Accounts of the virtual switches' packet time, and queues of their waiting packets. `T` is a waiting packet.
 #[derive(Debug)]
 pub(crate) struct Shares<T> {
     /// Tenants by fabric index.
@@ -52,13 +53,13 @@ pub(crate) struct Shares<T> {
     round: Round,
 }
 
-/// Period over which shares are compared.
+/// The current window.
 #[derive(Debug, Default)]
 struct Window {
     from: Instant,
-    /// The caller's counter at the start.
+    /// Value of the caller's time counter at the start of the window.
     count: u64,
-    /// Counts in [`LONGEST`]; `None` until the first window has ended.
+    /// Number of counts in [`LONGEST`], estimated from the previous window; `None` until the first window has ended.
     longest: Option<u64>,
     is_full: bool,
     has_waited: bool,
@@ -72,7 +73,7 @@ struct Round {
     received: u64,
     /// True if a port has more frames.
     is_full: bool,
-    /// Counts that previous rounds spent beyond their budget.
+    /// Counts by which previous rounds exceeded their budget.
     debt: u64,
 }
 
@@ -199,7 +200,8 @@ impl<T> Shares<T> {
         tenant.is_some_and(|tenant| !tenant.queue.is_empty() && tenant.queue.len() + burst > MOST)
     }
 
-    /// Notes that a port filled its burst and has more frames. `count` is the caller's counter.
+    /// Records that a port filled its burst, so that it probably has more frames. Starts measuring if it was off.
+    /// `count` is the current value of the caller's time counter.
     #[cold]
     pub(crate) fn gave_all(&mut self, now: Instant, count: u64) {
         if !self.is_pressed {
@@ -209,7 +211,7 @@ impl<T> Shares<T> {
         (self.window.is_full, self.round.is_full) = (true, true);
     }
 
-    /// Notes that a full burst contained packets of a virtual switch.
+    /// Records that a full burst contained packets of a virtual switch, so that it probably has more packets.
     #[inline]
     pub(crate) fn wants_more(&mut self, place: u16) {
         if let Some(tenant) = self.tenant(place) {
@@ -263,7 +265,7 @@ impl<T> Shares<T> {
 
 /// Serving waiting packets in turns.
 impl<T> Shares<T> {
-    /// Returns the counts that may be spent on waiting packets before the ports are read again.
+    /// Returns the number of counts that may be spent on waiting packets before the ports are read again.
     pub(crate) fn budget(&self) -> u64 {
         match (self.round.is_full, self.window.longest) {
             (true, _) => (self.round.received * (RECEIVING - 1)).saturating_sub(self.round.debt),
@@ -293,8 +295,8 @@ impl<T> Shares<T> {
         Some((place, port))
     }
 
-    /// Ends a round before the ports are read again: `spent` counts of `budget` were used. `count` is the caller's
-    /// counter.
+    /// Ends a round before the ports are read again. `spent` is the number of counts used for waiting packets, of the
+    /// `budget` that [`Shares::budget`] returned. `count` is the current value of the caller's time counter.
     pub(crate) fn end_round(&mut self, now: Instant, count: u64, budget: u64, spent: u64) {
         self.window.has_waited |= self.waiting > 0;
         let is_full = std::mem::take(&mut self.round.is_full);
@@ -332,7 +334,8 @@ impl<T> Shares<T> {
         self.begin_window(now, count);
     }
 
-    /// Returns true if a virtual switch had more than its share of the window while another had less and wanted more.
+    /// Returns true if, in this window, one virtual switch used more than its share of the time while another one used
+    /// less and had more packets.
     fn is_unfair(&self) -> bool {
         let active = || self.tenants.iter().flatten().filter(|tenant| tenant.used > 0);
         let used: u64 = active().map(|tenant| tenant.used).sum();

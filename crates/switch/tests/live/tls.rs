@@ -10,7 +10,7 @@ fn files(party: &Party, ca: &Authority) -> TlsFiles {
     TlsFiles { private_key: party.private_key.clone(), certificate: party.certificate.clone(), ca_cert: ca.ca_cert() }
 }
 
-/// Returns why the switch's connection last ended; empty if it has not ended yet.
+/// Returns the reason why the switch's connection to its controller last ended; empty if it has not ended yet.
 fn last_error(switch: &weir_switch::SwitchHandle) -> String {
     let channels = switch.snapshot().unwrap().channels;
     channels.first().and_then(|channel| channel.last_error.clone()).unwrap_or_default()
@@ -40,8 +40,9 @@ async fn a_controller_and_a_tool_are_verified_and_served() {
     assert_eq!(switch.snapshot().unwrap().entries(), 1);
 }
 
-/// Accepts connections as a controller until `is_told` is true; each must fail in the handshake, so that no byte of
-/// OpenFlow is exchanged. Of a connection that is reset, the switch may not have read the reason.
+/// Accepts connections as a controller until `is_told` returns true. Each TLS handshake must fail, so that no byte of
+/// OpenFlow is exchanged. Several connections may be needed, because the switch may not read the reason if a
+/// connection is reset.
 async fn refuses(listener: &TcpListener, controller: &Credentials, is_told: impl FnMut() -> bool) {
     let accept = async {
         loop {
@@ -130,7 +131,7 @@ fn a_switch_without_credentials_says_what_tls_needs() {
     }
 }
 
-/// A plain peer on a TLS listener is detected at once and closed.
+/// Checks that a peer that sends OpenFlow without TLS to a TLS listener is disconnected at once.
 #[tokio::test]
 async fn a_plain_peer_of_a_tls_listener_is_closed() {
     let ca = Authority::new();

@@ -30,7 +30,7 @@ use weir_units::Instant;
 /// The virtual switches of an engine, and the state they share.
 pub(crate) struct Virtuals {
     fabric: Fabric<Frame>,
-    /// Ports and capacities of the fabric.
+    /// Configuration of the fabric: its ports and capacities.
     shape: weir_scenario::Fabric,
     sorter: Sorter,
     /// Virtual switches by fabric index.
@@ -47,24 +47,26 @@ pub(crate) struct Virtuals {
     turn: Vec<Frame>,
     /// Frames that the fabric dropped last.
     dropped: Vec<Dropped<Frame>>,
-    /// Position in `order` of the switch whose control turn comes first.
+    /// Position in `order` of the virtual switch whose controllers are served first in the next round of control work.
+    /// Advances by one each round.
     first: usize,
-    /// Time up to which control time has been credited.
+    /// Time up to which virtual switches have been credited with time for their control work.
     turned_at: Instant,
 }
 
 /// A virtual switch: its part of the fabric and its logical switch.
 pub(super) struct Cut {
-    /// Identifier for calls.
+    /// Identifier of the virtual switch in calls to the engine.
     id: VirtualId,
     spec: VirtualSwitch,
     index: SwitchIndex,
     inlets: Vec<Inlet>,
-    /// Logical switch of the virtual switch; while it is served, the physical switch's.
+    /// Logical switch (datapath and channels) of the virtual switch. While the virtual switch is being served, the
+    /// logical switch of the physical switch is stored here instead.
     logical: Box<LogicalSwitch>,
     turn: Turn,
     expires: Option<Instant>,
-    /// Dropped with the virtual switch, which its control tasks observe.
+    /// Sender that is dropped with the virtual switch. The switch's control tasks observe this and end.
     _lives: watch::Sender<()>,
 }
 
@@ -85,7 +87,7 @@ impl Virtuals {
         self.all().find(|cut| cut.id == id).map(|cut| cut.index.0)
     }
 
-    /// Returns the buffers of frames that the fabric dropped to the pool.
+    /// Returns to the pool the buffers of frames that the fabric dropped.
     fn give_back(&mut self, pool: &mut FramePool) {
         self.dropped.drain(..).for_each(|dropped| pool.give(dropped.packet.item));
     }

@@ -11,8 +11,8 @@ use weir_port::PortError;
 use weir_units::Instant;
 
 impl Engine {
-    /// Passes the received batch of a port to its virtual switches. Frames that match none go through the physical
-    /// switch's own tables.
+    /// Passes the frames received on a port to the virtual switches that the first lookup selects. Frames for which it
+    /// selects none go through the physical switch's own flow tables.
     #[cold]
     #[inline(never)]
     pub(in crate::engine) fn pass_to_virtuals(&mut self, now: Instant, port: PortNo) {
@@ -31,7 +31,7 @@ impl Engine {
         }
     }
 
-    /// Runs the sorted frames of list `at` through their virtual switch.
+    /// Runs the frames in list `at` of the sorter through the virtual switch for which they were sorted.
     pub(super) fn pass_to_virtual(&mut self, now: Instant, at: usize) {
         let Some(virtuals) = &mut self.virtuals else { return };
         let Virtuals { sorter, cuts, fabric, outlets, dropped, .. } = &mut **virtuals;
@@ -49,8 +49,8 @@ impl Engine {
         }
     }
 
-    /// Diverts the frames that the served datapath sends. A virtual switch's frames enter the fabric. The physical
-    /// switch's own frames for ports of the fabric wait for capacity that virtual switches leave.
+    /// Takes frames from the output of the datapath that is being served. Frames of a virtual switch enter the fabric.
+    /// Frames of the physical switch for ports of the fabric are queued until the virtual switches leave capacity.
     #[cold]
     pub(in crate::engine) fn divert(&mut self, now: Instant) {
         let Some(virtuals) = &mut self.virtuals else { return };
@@ -69,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// Transmits the frames that the fabric schedules up to `now`. Returns true if any left.
+    /// Transmits the frames that the fabric schedules up to `now`. Returns true if there were any.
     pub(in crate::engine) fn drive(&mut self, now: Instant) -> bool {
         let Some(virtuals) = &mut self.virtuals else { return false };
         let mut any = false;
@@ -111,7 +111,7 @@ impl Engine {
         left || waited || served
     }
 
-    /// Time at which virtual switches have work at the latest.
+    /// Returns the latest time at which the engine must work for virtual switches again.
     pub(in crate::engine) fn virtuals_due(&self) -> Instant {
         let Some(virtuals) = &self.virtuals else { return Instant::FAR };
         let lines = virtuals.outlets.iter().map(|outlet| outlet.due());
@@ -128,8 +128,9 @@ impl Engine {
 }
 
 impl Virtuals {
-    /// Takes the physical switch's own frames for `port` and returns true, if it is a port of the fabric. The frames
-    /// wait for capacity that virtual switches leave.
+    /// Queues frames that the physical switch's own tables output to `port`, if the port belongs to the fabric. The
+    /// frames are sent when virtual switches leave capacity. Returns false and leaves `frames` unchanged if the port
+    /// does not belong to the fabric.
     pub(in crate::engine) fn take_own(
         &mut self,
         now: Instant,
@@ -142,7 +143,8 @@ impl Virtuals {
         true
     }
 
-    /// Moves the frames that a virtual switch's datapath sent for its controllers into the fabric.
+    /// Moves frames into the fabric that the datapath of a virtual switch sent without an input port, because its
+    /// controllers requested it.
     fn enqueue(&mut self, now: Instant, switch: u16, lists: &mut [(PortNo, Vec<Frame>)], pool: &mut FramePool) {
         let Virtuals { fabric, cuts, outlets, dropped, .. } = self;
         let Some(cut) = cuts.get_mut(usize::from(switch)).and_then(Option::as_deref_mut) else { return };
@@ -164,8 +166,8 @@ impl Cut {
         Some(inlet.number)
     }
 
-    /// Runs frames through the switch's datapath and into the fabric. `from` is the number and the index of their
-    /// input port.
+    /// Runs frames through the virtual switch's datapath, and moves its output into the fabric. `from` contains the
+    /// number and the index of the input port.
     #[inline]
     pub(super) fn forward(
         &mut self,
@@ -181,13 +183,13 @@ impl Cut {
         crossing.enqueue(now, whose, &mut out.frames, pool);
     }
 
-    /// Returns true if there are messages or port changes to hand out.
+    /// Returns true if the datapath's output contains messages, rate-limited packet-ins or port changes to deliver.
     pub(super) fn has_news(&self) -> bool {
         let out = &self.logical.out;
         !out.messages.is_empty() || !out.limited.is_empty() || !out.port_admin.is_empty()
     }
 
-    /// Time at which the virtual switch has work at the latest.
+    /// Returns the latest time at which the engine must work for this virtual switch again.
     fn due(&self) -> Instant {
         self.logical.due().min(self.expires.unwrap_or(Instant::FAR))
     }

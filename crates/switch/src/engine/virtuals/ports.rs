@@ -1,5 +1,6 @@
-//! Presents the ports of virtual switches to their controllers: shares of physical ports, with their own numbers. The
-//! queues of an output port are the buffers of its crosspoints, each numbered after the input port.
+//! Presents the ports of virtual switches to their controllers. A port is a share of a physical port and has its own
+//! number. The queues of an output port are its crosspoints in the fabric, each with the number of the crosspoint's
+//! input port.
 use super::{Cut, Virtuals};
 use crate::engine::Engine;
 use crate::engine::ports::Ports;
@@ -94,14 +95,15 @@ impl Virtuals {
 }
 
 impl Engine {
-    /// Returns the served virtual switch, if one is served.
+    /// Returns the virtual switch that the engine is serving now; `None` if it serves the physical switch.
     fn served(&self) -> Option<(&Virtuals, &Cut)> {
         let virtuals = self.virtuals.as_deref()?;
         let cut = virtuals.cuts.get(usize::from(self.serving?))?.as_deref()?;
         Some((virtuals, cut))
     }
 
-    /// Copies the port counters of the served virtual switch into its datapath.
+    /// Copies the port counters of the virtual switch being served into its datapath. Does nothing if the physical
+    /// switch is served.
     pub(in crate::engine) fn count_virtual_ports(&mut self) {
         let Some((virtuals, cut)) = self.served() else { return };
         let counted: Vec<_> =
@@ -111,7 +113,8 @@ impl Engine {
         }
     }
 
-    /// Copies the queues of the served virtual switch into its datapath.
+    /// Copies the configuration and counters of the queues of the virtual switch being served into its datapath. Does
+    /// nothing if the physical switch is served.
     pub(in crate::engine) fn tell_virtual_queues(&mut self) {
         let Some((virtuals, cut)) = self.served() else { return };
         let told: Vec<_> =
@@ -121,7 +124,8 @@ impl Engine {
         }
     }
 
-    /// Returns the port numbers and names of the served virtual switch; `None` if the physical switch is served.
+    /// Returns the numbers and names of the ports of the virtual switch being served; `None` if the physical switch is
+    /// served.
     pub(in crate::engine) fn virtual_ports(&self) -> Option<Vec<(PortNo, String)>> {
         let (_, cut) = self.served()?;
         let name = |physical: PortNo| match self.ports.place(physical) {
@@ -137,7 +141,8 @@ impl Engine {
         cuts.any(|cut| cut.inlets.iter().any(|inlet| inlet.physical == port))
     }
 
-    /// Updates the link states of virtual switches' ports from the physical ports.
+    /// Sets the link states of all virtual switches' ports to those of their physical ports. Does nothing while a
+    /// virtual switch is being served.
     pub(in crate::engine) fn follow_links(&mut self, now: Instant) {
         let Some(virtuals) = &mut self.virtuals else { return };
         if self.serving.is_some() {
