@@ -10,7 +10,7 @@ pub enum ProfilerError {
     Channel {
         /// Address of the channel.
         target: String,
-        /// What was tried, and how it failed.
+        /// Attempted operation, and its failure.
         problem: String,
     },
     /// The control channel ended.
@@ -67,7 +67,7 @@ pub enum ProfilerError {
     /// A parameter cannot be computed from the measurements.
     #[error(transparent)]
     Model(#[from] weir_model::ModelError),
-    /// A profile given for a switch in virtual time cannot be emulated.
+    /// A profile, or the model of the switch found so far, cannot be emulated.
     #[error(transparent)]
     Timing(#[from] weir_timing::TimingError),
     /// The fitted parameters do not form a valid profile.

@@ -89,8 +89,8 @@ pub(crate) struct Charged {
 struct Barrier<T> {
     item: T,
     came: Instant,
-    /// Value of [`Commands::done`] from which on the barrier is answered: the number of commands that arrived before
-    /// it, or 0 if barriers do not wait.
+    /// Value of `Commands::done` from which on the barrier is answered: the number of commands that arrived before it,
+    /// or 0 if barriers do not wait.
     after: u64,
 }
 

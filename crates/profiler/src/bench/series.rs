@@ -21,9 +21,9 @@ const LEAD: Duration = Duration::from_millis(1);
 /// Minimum time between packets for an entry that is in the table throughout, as a multiple of the entry's forwarding
 /// time. With it, packets do not queue up although several commands are in progress.
 const APART: u32 = 3;
-/// Minimum time between packets for an entry that is added or deleted, as a multiple of the longest forwarding time.
-/// While the entry is absent, the packets match no entry. Together they use half of the switch's capacity; with more,
-/// packets queue up and do not come back in time.
+/// Minimum time between packets that may match no entry, because their entry is being added or deleted: a multiple of
+/// the longest forwarding time (additions) or of the time that a packet without an entry takes (deletions). Together
+/// they use half of the switch's capacity; with more, packets queue up and do not come back in time.
 const APART_MISSING: u32 = 2;
 
 /// Result of a command, as the packets show it.

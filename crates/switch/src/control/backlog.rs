@@ -114,7 +114,7 @@ pub(crate) struct Backlog {
     /// True if the engine waits for room for another part of a long reply.
     is_awaited: AtomicBool,
     /// Parts of long replies that are ready to be sent. Each part states how many messages of the channel's queue must
-    /// be sent before it ([`Part::behind`]).
+    /// be sent before it (`Part::behind`).
     ready: Places,
     /// True if the channel has been notified of parts and has not called [`Backlog::looked`] yet.
     is_told: AtomicBool,
