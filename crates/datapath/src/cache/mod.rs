@@ -1,11 +1,12 @@
 //! Verdict cache: each worker stores the results of packets' lookups (the entries to count at, and the verdict) for
 //! later packets of the same flow. One lookup in the cache then replaces one lookup in each table.
 //!
-//! A path is the sequence of tables that a packet takes through entries whose only effect is a goto. A cached result
-//! holds for all packets that agree in the bits that the mask of any entry on any path covers ([`plan`]): two packets
-//! that agree in those bits take the same path as long as no table on it changes. Every change of entries has a
-//! version, so outdated results are never used. Packets found in the cache update the counters and idle times of
-//! entries and tables exactly as packets looked up in the tables do.
+//! A packet's path is the sequence of tables that it takes through entries whose only effect is a goto. The path ends
+//! at the first entry that has another effect, or at a table miss. A cached result holds for all packets that agree in
+//! the bits that the mask of any entry on any path covers ([`plan`]): two packets that agree in those bits take the
+//! same path as long as no table on it changes. Every change of entries has a version, so outdated results are never
+//! used. Packets found in the cache update the counters and idle times of entries and tables exactly as packets looked
+//! up in the tables do.
 //!
 //! A cache in front of one table costs as much as the table. It is therefore tried if there are several tables, or
 //! one with expensive lookups, and used while it pays ([`choice`]).

@@ -28,7 +28,7 @@ pub(super) enum CaseName {
     Mpls,
     /// Entries with 32 different masks, 1024 flows
     Masks,
-    /// One entry for each IPv4 prefix in --file (longest prefix match); each flow has a random address
+    /// An entry for each IPv4 prefix in --file (longest prefix match); each flow has a random address
     Lpm,
     /// Entries from the rule set in --file; 100,000 flows with random headers chosen from the rules
     Classbench,
