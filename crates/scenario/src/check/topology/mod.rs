@@ -3,7 +3,7 @@
 //!
 //! 1. [`made`] generates the graph by rule or reads it from a file, and refuses impossible graphs.
 //! 2. Each node gets a name and becomes a switch. If the document contains a switch with this name, its settings take
-//! precedence over the topology's (`switches`).
+//!    precedence over the topology's (`switches`).
 //! 3. Hosts and links are inserted in the same way (`hosts_of`, `links`).
 mod made;
 
