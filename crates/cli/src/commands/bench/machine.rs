@@ -2,10 +2,12 @@
 use serde::Serialize;
 use std::fs::read_to_string;
 use std::time::Duration;
-use weir_units::{Clock as _, SystemClock};
+use weir_units::{Clock as _, Instant, SystemClock};
 
 /// Time for which the time stamp counter is compared with the clock.
 const COUNTED: Duration = Duration::from_millis(10);
+/// Number of times that clock and counter are read for one comparison.
+const TRIES: u32 = 16;
 
 /// The machine, as written to records.
 #[derive(Debug, Clone, Serialize)]
@@ -14,7 +16,7 @@ pub(super) struct Machine {
     cores: usize,
     kernel: String,
     /// Frequency of the time stamp counter in MHz, measured against the clock. The counter has a fixed frequency,
-    /// which may differ from the processor's present one.
+    /// which may differ from the processor's present one. `None` on processors without a known counter.
     pub(super) tsc_mhz: Option<f64>,
     /// Load average of the last minute when the command began: processes that ran or were ready to run.
     load: Option<f64>,
@@ -29,7 +31,7 @@ impl Machine {
             cpu: value(&cpuinfo, "model name").unwrap_or("unknown").to_owned(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
-            tsc_mhz: Some(counter_mhz()),
+            tsc_mhz: cfg!(target_arch = "x86_64").then(counter_mhz),
             load: first_word("/proc/loadavg").and_then(|load| load.parse().ok()),
             transparent_huge_pages: chosen("/sys/kernel/mm/transparent_hugepage/enabled"),
         }
@@ -39,13 +41,22 @@ impl Machine {
 /// Measures the frequency of the time stamp counter in MHz.
 fn counter_mhz() -> f64 {
     let clock = SystemClock::start();
-    let (from, counts) = (clock.now(), weir_memory::cycles());
-    loop {
-        let passed = clock.now().since(from);
-        if passed >= COUNTED {
-            return (weir_memory::cycles() - counts) as f64 / passed.as_secs_f64() / 1e6;
-        }
-    }
+    let (from, counts) = both(clock);
+    while clock.now().since(from) < COUNTED {}
+    let (to, counts_to) = both(clock);
+    (counts_to - counts) as f64 / to.since(from).as_secs_f64() / 1e6
+}
+
+/// Reads clock and counter at the same time. The process may be interrupted between two readings, so the closest of
+/// several tries counts.
+fn both(clock: SystemClock) -> (Instant, u64) {
+    let read = |_| {
+        let before = weir_memory::cycles();
+        let now = clock.now();
+        (weir_memory::cycles() - before, now, before)
+    };
+    let (_, now, counts) = (0..TRIES).map(read).min_by_key(|(apart, ..)| *apart).expect("there are tries");
+    (now, counts)
 }
 
 /// Returns the resident memory of this process in bytes, or `None` if Linux does not report it.
