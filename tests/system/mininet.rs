@@ -14,13 +14,13 @@ const PATIENCE: Duration = Duration::from_secs(150);
 /// Runs shell lines in separate namespaces, where `$MININET` is the folder with the switch class and `$WEIR` the
 /// command. Returns their output, or `None` if they cannot run here.
 fn in_a_world_of_its_own(lines: &str) -> Option<String> {
-    let programs = ["unshare", "mount", "mn", "ip", "ifconfig", "ping", "ovs-ofctl"];
+    let programs = ["setpriv", "unshare", "mount", "mn", "ip", "ifconfig", "ping", "ovs-ofctl"];
     if !weir_testing::root() || !weir_testing::programs(&programs) {
         return None;
     }
     let world = "set -e; mount -t tmpfs tmpfs /mnt; mkdir /mnt/mininet /mnt/build; mount --bind \"$MININET\" /mnt/mininet; \
                  mount --bind \"$BUILD\" /mnt/build; mount -t tmpfs tmpfs /tmp; cd /tmp; ip link set lo up; \
-                 export MININET=/mnt/mininet WEIR=/mnt/build/weir; ";
+                 export MININET=/mnt/mininet WEIR=/mnt/build/weir";
     // Mininet waits without limit for a switch, a shell or a command that does not answer. Before the time is up, the
     // state of each process is printed.
     let watch = format!(
@@ -28,7 +28,9 @@ fn in_a_world_of_its_own(lines: &str) -> Option<String> {
          for log in /tmp/weir-*/log; do echo $log; cat $log; done) >&2 &",
         PATIENCE.as_secs() - 5
     );
-    let mut command = Command::new("unshare");
+    // Everything inside ends with the test, also if the test is killed.
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "unshare"]);
     command.args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c"]);
     command.arg(format!("{world}\n{watch}\n{lines}"));
     command.env("MININET", weir_testing::workspace().join("mininet"));
@@ -51,7 +53,8 @@ fn mn_takes_our_switch_without_a_controller() {
 #[test]
 fn mn_takes_our_switch_under_a_controller_elsewhere() {
     // If Mininet probes the controller with telnet, it misinterprets byte 1 of a hello and waits without limit.
-    let run = "mkdir bin; printf '#!/bin/sh\nprintf \"Connected\\\\001\"\n' >bin/telnet; chmod +x bin/telnet; export PATH=/tmp/bin:$PATH; \
+    let run = "mkdir bin; printf '#!/bin/sh\nprintf \"Connected\\\\001\"\n' >bin/telnet; chmod +x bin/telnet; \
+               export PATH=/tmp/bin:$PATH; \
                $WEIR controller --listen tcp:127.0.0.1:6653 >/dev/null & \
                while ! ss -ltn | grep -q :6653; do sleep 0.1; done; \
                printf 'pingall\\ndpctl dump-flows\\ndpctl dump-tables\\npy s1.connected()\\nlink s1 s2 down\\npingall\\nlink s1 s2 up\\nexit\\n' | \
