@@ -80,12 +80,13 @@ def suite():
             "minutes": round(seconds / 60, 1), "others": round((machine - own) / seconds / os.cpu_count(), 2)}, printed
 
 
-def before(file):
+def earlier_runs(file):
     """Returns the runs of an earlier record, each with the commit that it tested. Exits if the tested code differs."""
     record = json.loads(file.read_text())
     tested = ["crates", "tests", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "weir", "mininet"]
     if subprocess.run(["git", "diff", "--quiet", record["commit"], "--", *tested], cwd=ROOT).returncode:
-        sys.exit(f"suite: {file}: its commit {record['commit']} has other code or tests than what is checked out; expected the same for one series")
+        sys.exit(f"suite: {file}: found code or tests that differ from its commit {record['commit']}; expected the same "
+                 "for one series: check that commit out, or begin a new series without --after")
     return [{"commit": record["commit"], **run} for run in record["runs"]]
 
 
@@ -102,7 +103,7 @@ def main():
         sys.exit("suite: the tests cannot be built; see above")
     # SIGTERM raises SystemExit, so that the started processes are ended as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("suite: ended by a signal"))
-    runs = before(options.after) if options.after else []
+    runs = earlier_runs(options.after) if options.after else []
     for number in range(len(runs) + 1, len(runs) + options.runs + 1):
         with busy(options.busy):
             run, printed = suite()
