@@ -100,8 +100,8 @@ pub fn output_within(limit: Duration, command: &mut Command) -> Output {
     let shown = format!("{command:?}");
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.as_mut().unwrap_or_else(|error| panic!("{shown}: {error}"));
-    let stdout = read_beside(child.stdout.take().expect("piped"));
-    let stderr = read_beside(child.stderr.take().expect("piped"));
+    let stdout = read_on_thread(child.stdout.take().expect("piped"));
+    let stderr = read_on_thread(child.stderr.take().expect("piped"));
     let ended = wait_until(limit, || child.try_wait().expect("waiting for a child").is_some());
     if !ended {
         let _ = child.kill();
@@ -114,7 +114,7 @@ pub fn output_within(limit: Duration, command: &mut Command) -> Output {
 }
 
 /// Reads all of a pipe on its own thread.
-fn read_beside(mut pipe: impl std::io::Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+fn read_on_thread(mut pipe: impl std::io::Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let _ = pipe.read_to_end(&mut bytes);

@@ -118,12 +118,12 @@ impl Datapath {
     /// Returns updates for the entries that match the channel's monitors and were added or changed after the stamp
     /// `since`, in their present state.
     fn missed(&self, monitors: &Monitors, channel: ChannelId, since: u64) -> Vec<FlowUpdate> {
-        let (mut updates, mut told) = (Vec::new(), BTreeSet::new());
+        let (mut updates, mut reported) = (Vec::new(), BTreeSet::new());
         for monitor in monitors.of(channel) {
             for (table, id, entry) in select(&self.tables, &monitor.filter).filter(|(.., e)| e.changed > since) {
                 let is_added = entry.stamp > since;
                 // An entry selected by several monitors is reported once, as without a pause.
-                if monitor.wants_missed(is_added) && told.insert((table, id)) {
+                if monitor.wants_missed(is_added) && reported.insert((table, id)) {
                     let event = if is_added { FlowEvent::Added } else { FlowEvent::Modified };
                     updates.push(monitor.full(event, None, table, entry));
                 }
