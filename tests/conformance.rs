@@ -25,11 +25,11 @@ static MACHINE: RwLock<()> = RwLock::new(());
 
 /// A Python module that runs before the tester.
 ///
-/// It seeds the random packets: otherwise, in about one of some hundred runs of all patterns, a bucket of a select
-/// group would by chance miss its share by more than the patterns' 10 %. It also gives the tester, with the switch
-/// that the tester starts, a real-time priority where that is permitted. The set-up of the tester's namespace has no
-/// such priority: writing IPv6 settings retries while another process has the kernel's lock of interfaces, and at
-/// such a priority on each processor it would keep that process from ever running.
+/// The module seeds the random packets: otherwise, in about one of some hundred runs of all patterns, a bucket of a
+/// select group would by chance miss its share by more than the patterns' 10 %. It also gives the tester, with the
+/// switch that the tester starts, a real-time priority where that is permitted. The set-up of the tester's namespace
+/// has no such priority: writing IPv6 settings retries while another process has the kernel's lock of interfaces, and
+/// at such a priority on each processor it would keep that process from ever running.
 const BEFORE_THE_TESTER: &str = "\
 import os, random
 random.seed(1)

@@ -12,6 +12,9 @@ const OPENINGS: [&str; 33] = [
     "Too", "And", "But", "Or", "Nothing", "Somebody",
 ];
 
+/// Words of these that no paragraph may begin with either: behind a heading or an empty line they refer to nothing.
+const POINTING: [&str; 7] = ["It", "Its", "They", "Them", "Their", "Those", "Whose"];
+
 /// Words for people. Components are not people.
 const PEOPLE: [&str; 11] =
     ["whoever", "somebody", "someone", "nobody", "everybody", "guest", "guests", "he", "his", "him", "she"];
@@ -82,6 +85,17 @@ fn doc_comments_begin_with_a_noun_or_a_verb() {
     let advice = "begin with a verb (\"Returns ...\") or name the thing (\"Arrival time of the message.\"); \
                   for a boolean: \"True if ...\"";
     at_most(0, advice, &found);
+}
+
+#[test]
+fn paragraphs_name_their_subject() {
+    let found = findings(|comment| {
+        let begins = |at: usize| at == 0 || comment.lines[at - 1].is_empty() || comment.lines[at - 1].starts_with('#');
+        let starts = (0..comment.lines.len()).filter(|at| comment.is_doc && begins(*at)).map(|at| &comment.lines[at]);
+        let bad = starts.into_iter().find(|line| words(line).next().is_some_and(|first| POINTING.contains(&first)))?;
+        Some(format!("a paragraph begins with: {bad}"))
+    });
+    at_most(0, "name the subject again; of errors: \"Fails for the reasons of [`open`].\"", &found);
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn prose(text: &Text) -> impl Iterator<Item = (usize, &str)> {
     text.lines().filter(move |(_, line)| {
         let is_fence = line.trim_start().starts_with("```");
         in_block ^= is_fence;
-        !in_block && !is_fence && !line.trim_start().starts_with('|')
+        !in_block && !is_fence && !line.starts_with('|')
     })
 }
 

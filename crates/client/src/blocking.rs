@@ -22,7 +22,7 @@ impl Client {
     /// are read meanwhile.
     ///
     /// # Errors
-    /// Those of [`Client::ask`].
+    /// Fails for the reasons of [`Client::ask`].
     pub fn stream_and_ask(&mut self, bytes: &[u8], body: Body) -> Result<Body, ClientError> {
         self.write_and_read(bytes, true)?;
         self.ask(body)
@@ -31,7 +31,7 @@ impl Client {
     /// Requests flow entries. Returns the number of entries in all parts of the reply.
     ///
     /// # Errors
-    /// Those of [`Client::ask`].
+    /// Fails for the reasons of [`Client::ask`].
     pub fn ask_flows(&mut self, request: MultipartRequest) -> Result<u64, ClientError> {
         let xid = self.tell(Body::MultipartRequest(request))?;
         let mut found = 0;
@@ -55,7 +55,7 @@ impl Client {
     /// Sends a message that has no reply on success. Returns its transaction id.
     ///
     /// # Errors
-    /// Those of [`Client::send`]. Also fails if the switch does not read for the time of patience.
+    /// Fails for the reasons of [`Client::send`]. Also fails if the switch does not read for the time of patience.
     pub fn tell(&mut self, body: Body) -> Result<u32, ClientError> {
         let xid = self.session.next_xid();
         match self.session.send(&Message { xid, body }) {

@@ -60,7 +60,7 @@ impl<T> Fabric<T> {
     /// Adds a virtual switch. Other virtual switches are not affected.
     ///
     /// # Errors
-    /// Those of [`Fabric::check`].
+    /// Fails for the reasons of [`Fabric::check`].
     pub fn add(&mut self, now: Instant, switch: VirtualSwitchConfig) -> Result<SwitchIndex, Refused> {
         self.check(now, &switch)?;
         let place = free_place(&self.switches)?;
@@ -81,7 +81,8 @@ impl<T> Fabric<T> {
     /// number it expects next, and a ceiling keeps its history.
     ///
     /// # Errors
-    /// Those of [`Fabric::check`], where the switch's own resources count as free; or the switch does not exist.
+    /// Fails for the reasons of [`Fabric::check`], where the switch's own resources count as free, or if the switch
+    /// does not exist.
     pub fn resize(
         &mut self,
         now: Instant,

@@ -179,7 +179,7 @@ impl Options {
 /// `outgoing=on` only observe and are exempt.
 ///
 /// # Errors
-/// Those of [`open`], and an error if another port has the interface (the message names its process).
+/// Fails for the reasons of [`open`], or if another port has the interface; the message names its process.
 pub fn open_alone(spec: &PortSpec) -> Result<Box<dyn Port>, PortError> {
     let options = Options { alone: true, ..spec.options.clone() };
     open(&PortSpec { options, ..spec.clone() })

@@ -113,7 +113,7 @@ impl Assembled {
     /// thread is not.
     ///
     /// # Errors
-    /// Those of [`Switch::start`].
+    /// Fails for the reasons of [`Switch::start`].
     pub(crate) fn new(config: SwitchConfig, has_virtuals: bool, threads: &mut dyn Launch) -> Result<Self, SwitchError> {
         config.threads.check(&threads.machine())?;
         let buffers = config.threads.prepare_buffers()?;
@@ -294,8 +294,8 @@ impl SwitchHandle {
     /// Changes a virtual switch's ports, rates, buffers, disciplines or selectors while it forwards.
     ///
     /// # Errors
-    /// Those of [`SwitchHandle::add_virtual`]. Also fails if there is no virtual switch of that name or if something
-    /// else differs.
+    /// Fails for the reasons of [`SwitchHandle::add_virtual`]. Also fails if there is no virtual switch of that name or
+    /// if something else differs.
     pub fn resize_virtual(&self, spec: VirtualSwitch) -> Result<(), SwitchError> {
         self.engine.call(move |engine| engine.resize_virtual(spec))?
     }

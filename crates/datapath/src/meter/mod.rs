@@ -5,7 +5,7 @@
 //! several bands, the one with the highest rate acts. The measured size is that of the frame when it reaches the
 //! meter, from the destination address on, without frame check sequence, preamble and gap. A super-frame counts as
 //! the frames it will be cut into, in packets and in bytes, so that a rate does not depend on the senders' offloads.
-//! It passes or is dropped as a whole.
+//! The super-frame passes or is dropped as a whole.
 pub(crate) mod bucket;
 mod change;
 mod dscp;

@@ -50,7 +50,7 @@ impl Returning {
 
     /// Returns the factors for `rate` packets a second, Poisson, of which a share `back` returns.
     ///
-    /// They are interpolated by the utilisation between two exact limits (Reiman and Simon 1988):
+    /// The factors are interpolated by the utilisation between two exact limits (Reiman and Simon 1988):
     /// * light traffic: the delay that two nearby packets cause each other, over all distances between them. A
     ///   returning packet waits for its follower if that packet's first job takes longer than its own way through the
     ///   controller;

@@ -27,7 +27,7 @@ impl FramePool {
     }
 
     /// Creates the pool of one of several threads, which exchanges buffers with the others' pools through the depot.
-    /// It keeps at most 512 small and 64 large buffers.
+    /// The pool keeps at most 512 small and 64 large buffers.
     pub fn shared(depot: &Arc<Depot>, thread: usize) -> Self {
         FramePool { thread, ..FramePool::new(512, 64).of(depot) }
     }

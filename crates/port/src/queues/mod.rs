@@ -59,7 +59,7 @@ impl Queues {
     /// Adds or changes a queue; frames that wait in it stay.
     ///
     /// # Errors
-    /// Those of [`Scheduler::set`].
+    /// Fails for the reasons of [`Scheduler::set`].
     pub fn set(&mut self, now: Instant, config: QueueConfig) -> Result<(), String> {
         self.scheduler.set(now, config)
     }
@@ -93,7 +93,7 @@ impl Queues {
 /// Inserts queues in front of a port, unless `configs` is empty.
 ///
 /// # Errors
-/// Those of [`Scheduler::set`].
+/// Fails for the reasons of [`Scheduler::set`].
 pub fn queued(port: Box<dyn Port>, configs: Vec<QueueConfig>) -> Result<Box<dyn Port>, String> {
     if configs.is_empty() {
         return Ok(port);

@@ -60,7 +60,7 @@ impl Switch {
     /// Returns a switch without ports.
     ///
     /// # Errors
-    /// Its virtual switches or its profile cannot be simulated.
+    /// The switch's virtual switches or its profile cannot be simulated.
     pub(super) fn new(scenario: &Scenario, spec: &weir_scenario::Switch) -> Result<Switch, LabError> {
         let (config, fail_mode) = parts::datapath(spec);
         let mut datapath = Datapath::new(config);

@@ -47,7 +47,7 @@ pub fn read(path: &Path) -> Result<Topology, TopologyError> {
 /// Reads a topology from a text. The ending of `file` determines the format; errors name `file`.
 ///
 /// # Errors
-/// Those of [`read()`].
+/// Fails for the reasons of [`read()`].
 pub fn read_text(text: &str, file: &str) -> Result<Topology, TopologyError> {
     let path = Path::new(file);
     let mut builder = Builder::new(file);
