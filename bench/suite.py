@@ -82,12 +82,16 @@ def suite():
 
 def earlier_runs(file):
     """Returns the runs of an earlier record, each with the commit that it tested. Exits if the tested code differs."""
-    record = json.loads(file.read_text())
+    try:
+        record = json.loads(file.read_text())
+        commit, runs = record["commit"], record["runs"]
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        sys.exit(f"suite: {file}: {problem!r}; expected a record of this script")
     tested = ["crates", "tests", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "weir", "mininet"]
-    if subprocess.run(["git", "diff", "--quiet", record["commit"], "--", *tested], cwd=ROOT).returncode:
-        sys.exit(f"suite: {file}: found code or tests that differ from its commit {record['commit']}; expected the same "
+    if subprocess.run(["git", "diff", "--quiet", commit, "--", *tested], cwd=ROOT).returncode:
+        sys.exit(f"suite: {file}: found code or tests that differ from its commit {commit}; expected the same "
                  "for one series: check that commit out, or begin a new series without --after")
-    return [{"commit": record["commit"], **run} for run in record["runs"]]
+    return [{"commit": commit, **run} for run in runs]
 
 
 def main():
@@ -99,11 +103,11 @@ def main():
     options = parser.parse_args()
     if options.runs < 1 or options.busy < 0:
         parser.error("expected a run at least, and no fewer than 0 busy processes")
+    runs = earlier_runs(options.after) if options.after else []
     if subprocess.run(["cargo", "test", "--quiet", "--locked", "--workspace", "--no-run"], cwd=ROOT).returncode:
         sys.exit("suite: the tests cannot be built; see above")
     # SIGTERM raises SystemExit, so that the started processes are ended as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("suite: ended by a signal"))
-    runs = earlier_runs(options.after) if options.after else []
     for number in range(len(runs) + 1, len(runs) + options.runs + 1):
         with busy(options.busy):
             run, printed = suite()
