@@ -26,6 +26,8 @@ pub(crate) struct Burst {
     found: Box<[EntryId; MAX_BURST]>,
     /// Packets with metadata beyond their bytes, or without Ethernet header.
     special: Lanes,
+    /// Packets of `special` without Ethernet header.
+    bare: Lanes,
     /// Lengths of the frames in bytes.
     bytes: Box<[u32; MAX_BURST]>,
     /// By packet: its verdict, with the table and entry it comes from.
@@ -95,6 +97,7 @@ impl Burst {
             stale: Lanes(u64::MAX),
             ipv6: Lanes::default(),
             special: Lanes::default(),
+            bare: Lanes::default(),
             found: Box::new([EntryId::NONE; MAX_BURST]),
             bytes: Box::new([0; MAX_BURST]),
             fates: Box::new([fate; MAX_BURST]),
@@ -130,7 +133,7 @@ impl Burst {
                 uncommon.add(lane);
             }
         }
-        self.special = special;
+        (self.special, self.bare) = (special, Lanes::default());
         if uncommon.is_empty() { all } else { self.parse_others(frames, in_port, all, uncommon) }
     }
 
@@ -140,7 +143,11 @@ impl Burst {
         let mut packets = all;
         uncommon.each(|lane| {
             let (frame, slot) = (&frames[lane], &mut self.parsed[lane]);
-            let written = if self.special.has(lane) { None } else { parse_frequent(frame, in_port, slot) };
+            let is_special = self.special.has(lane);
+            if is_special && !frame.packet_type().is_ethernet() {
+                self.bare.add(lane);
+            }
+            let written = if is_special { None } else { parse_frequent(frame, in_port, slot) };
             match written {
                 Some(Written::Ordinary) => {}
                 Some(Written::WithIpv6) => {
@@ -190,28 +197,34 @@ impl Burst {
     /// Looks packets up in the cache. Returns the packets that are not in the cache.
     fn recall(&mut self, tables: &[FlowTable], generation: u64, lanes: Lanes, counting: Counting) -> Lanes {
         let Burst { parsed: keys, bytes, fates, .. } = self;
+        // The cache does not compare the packet type.
+        let (bare, lanes) = (Lanes(lanes.0 & self.bare.0), lanes.without(self.bare));
         let known = self.cache.begin(Asked { tables, generation, keys, lanes, bytes, counting, fates });
         self.alike = (lanes, known.alike.unwrap_or_default());
-        known.left
+        Lanes(known.left.0 | bare.0)
     }
 
     /// Looks packets up in the tables.
     #[inline(always)]
     fn look_through(&mut self, tables: &[FlowTable], lanes: Lanes, counting: Counting) {
         let Some(first) = tables.first() else { return };
-        first.lookup_burst(&self.parsed, lanes, &mut self.found);
-        self.note(0, lanes);
+        self.look_up_in(first, 0, lanes);
         let on = self.judge(first, 0, lanes, counting);
         if on {
             self.go_on(tables, counting);
         }
     }
 
-    /// Reports to the cache that packets reached a table, if the cache records their paths.
+    /// Looks packets up in one table. Reports them to the cache if the cache records their paths.
     #[inline(always)]
-    fn note(&mut self, table: u8, lanes: Lanes) {
+    fn look_up_in(&mut self, table: &FlowTable, number: u8, lanes: Lanes) {
+        let ethernet = lanes.without(self.bare);
+        table.lookup_burst(&self.parsed, ethernet, &mut self.found);
+        if ethernet != lanes {
+            table.lookup_others(&self.parsed, lanes.without(ethernet), &mut self.found);
+        }
         if self.cache.notes() {
-            self.cache.note(table, lanes, &self.found);
+            self.cache.note(number, ethernet, &self.found);
         }
     }
 
@@ -310,8 +323,7 @@ impl Burst {
             let lanes = std::mem::take(&mut self.waiting[usize::from(number)]);
             // Compiling the entry has checked that the table exists.
             if let Some(table) = tables.get(usize::from(number)).filter(|_| !lanes.is_empty()) {
-                table.lookup_burst(&self.parsed, lanes, &mut self.found);
-                self.note(number, lanes);
+                self.look_up_in(table, number, lanes);
                 self.judge(table, number, lanes, counting);
             }
             number += 1;

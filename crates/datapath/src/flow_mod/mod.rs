@@ -24,7 +24,7 @@ use weir_openflow::model::error::{BadAction, BadInstruction, BadMatch, FlowModFa
 use weir_openflow::model::monitor::FlowEvent;
 use weir_openflow::model::multipart::FlowRequest;
 use weir_openflow::model::{
-    Action, ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemovedReason, GroupId, MeterId, PortNo, TableId,
+    Action, ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemovedReason, GroupId, Match, MeterId, PortNo, TableId,
 };
 use weir_packet::{Field, FlowKey, FlowMask};
 use weir_units::Instant;
@@ -48,6 +48,9 @@ pub(crate) struct Tables<'a> {
 pub(crate) struct Filter {
     table: TableId,
     words: WordMatches,
+    /// True for a non-strict message that names the packet type Ethernet. `words` cannot contain this condition,
+    /// because entries without a packet type are about Ethernet packets.
+    is_of_ethernet: bool,
     /// With a priority: only the entry with this priority and exactly this match. Otherwise all entries with a match
     /// at least as specific.
     strict: Option<u16>,
@@ -165,7 +168,7 @@ impl Tables<'_> {
             return Err(BadInstruction::UnsupMetadataMask.into());
         }
         let Some(limits) = &table.limits else { return Ok(()) };
-        let is_miss = flow.priority == 0 && flow.matching.fields.is_empty();
+        let is_miss = flow.priority == 0 && mask.is_empty();
         limits.check(&flow.matching, is_miss, program)
     }
 
@@ -321,10 +324,12 @@ impl Filter {
     /// Returns the filter of a modify. A delete filters further.
     fn of_flow_mod(flow: &FlowMod, manner: Manner, words: WordMatches) -> Filter {
         let is_strict = matches!(flow.command, FlowCommand::ModifyStrict | FlowCommand::DeleteStrict);
-        let written = flow.matching.written().ok().filter(|_| !is_strict);
+        let asked = if is_strict { None } else { non_strict(&flow.matching, manner.reading).ok() };
+        let (words, is_of_ethernet) = asked.unwrap_or((words, false));
         Filter {
             table: flow.table,
-            words: written.map_or(words, |(key, mask)| manner.reading.filter_words(&key, &mask)),
+            words,
+            is_of_ethernet,
             strict: is_strict.then_some(manner.priority),
             cookie: flow.cookie,
             cookie_mask: flow.cookie_mask,
@@ -343,10 +348,11 @@ impl Filter {
     /// # Errors
     /// The match is invalid.
     pub(crate) fn of_request(request: &FlowRequest, reading: TypeReading) -> Result<Filter, ErrorType> {
-        let (key, mask) = request.matching.written()?;
+        let (words, is_of_ethernet) = non_strict(&request.matching, reading)?;
         Ok(Filter {
             table: request.table,
-            words: reading.filter_words(&key, &mask),
+            words,
+            is_of_ethernet,
             strict: None,
             cookie: request.cookie,
             cookie_mask: request.cookie_mask,
@@ -369,10 +375,33 @@ impl Filter {
     /// Tests an entry like [`Filter::lets`], with `program` in place of the entry's own program.
     pub(crate) fn lets_doing(&self, entry: &FlowEntry, program: &Program, words: impl FnOnce() -> WordMatches) -> bool {
         (entry.cookie ^ self.cookie) & self.cookie_mask == 0
-            && (self.strict.is_some() || self.words.is_any() || words().is_within(&self.words))
+            && (self.strict.is_some() || self.takes(words))
             && (self.out_port == PortNo::ANY || program.outputs_to(self.out_port))
             && (self.out_group == GroupId::ANY || program.sends_to(self.out_group))
     }
+
+    /// Returns true if the match of an entry is at least as specific as that of a non-strict message.
+    fn takes(&self, words: impl FnOnce() -> WordMatches) -> bool {
+        if self.words.is_any() && !self.is_of_ethernet {
+            return true;
+        }
+        let words = words();
+        words.is_within(&self.words) && (!self.is_of_ethernet || words.is_of_ethernet())
+    }
+}
+
+/// Returns the match of a non-strict message in the form that is compared with entries, and true if it names the packet
+/// type Ethernet.
+///
+/// # Errors
+/// The match is invalid.
+fn non_strict(matching: &Match, reading: TypeReading) -> Result<(WordMatches, bool), ErrorType> {
+    let (key, mut mask) = matching.written()?;
+    let is_of_ethernet = mask.get(Field::PacketType) != 0 && key.get(Field::PacketType) == 0;
+    if is_of_ethernet {
+        mask.set(Field::PacketType, 0);
+    }
+    Ok((reading.filter_words(&key, &mask), is_of_ethernet))
 }
 
 fn is_delete(flow: &FlowMod) -> bool {

@@ -49,6 +49,16 @@ impl Adaptive {
         Adaptive { stays_linear: true, ..Adaptive::default() }
     }
 
+    /// Creates an empty classifier that compares entries one by one if this one does.
+    pub(crate) fn another(&self) -> Adaptive {
+        Adaptive { stays_linear: self.stays_linear, ..Adaptive::default() }
+    }
+
+    /// Returns true if there are no entries.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Returns the rows: the memory that packets touch of each entry.
     #[inline(always)]
     pub(crate) const fn rows(&self) -> &Slots {

@@ -1,13 +1,14 @@
 //! Classifiers: data structures that find the highest-priority flow entry a packet matches.
 //!
 //! [`linear`] compares entry by entry; it is the reference that every faster classifier must agree with. [`hash`]
-//! hashes masked words. [`prefix`] and [`pruned`] speed up tables with many masks. Flow tables use [`adaptive`],
-//! which chooses between them.
+//! hashes masked words. [`prefix`] and [`pruned`] speed up tables with many masks. [`adaptive`] chooses between them.
+//! Flow tables use [`packet_types`], which keeps entries for packets without an Ethernet header apart.
 pub(crate) mod adaptive;
 mod counter;
 pub(crate) mod describe;
 pub(crate) mod hash;
 pub(crate) mod linear;
+pub(crate) mod packet_types;
 pub(crate) mod prefix;
 pub(crate) mod pruned;
 mod words;

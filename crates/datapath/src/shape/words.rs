@@ -2,7 +2,8 @@
 use super::{Lanes, MAX_BURST};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use weir_packet::{FlowKey, FlowMask, Parsed};
+use weir_packet::field::Place;
+use weir_packet::{Field, FlowKey, FlowMask, Parsed};
 
 /// Number of words that a match stores inline. Most matches need no more.
 const NEAR: usize = 3;
@@ -97,6 +98,13 @@ impl WordMatches {
         hits
     }
 
+    /// Returns true if the match has no packet type, so that it is about Ethernet packets (OpenFlow 1.5.1, 7.2.3.11).
+    pub(crate) fn is_of_ethernet(&self) -> bool {
+        const TYPE: Place = Field::PacketType.place();
+        const BITS: u64 = u64::MAX >> (64 - TYPE.bits) << TYPE.shift;
+        !self.iter().any(|one| usize::from(one.word) == TYPE.word && one.mask & BITS != 0)
+    }
+
     /// Returns true if every packet matches.
     pub(crate) fn is_any(&self) -> bool {
         self.words().is_empty()
@@ -104,10 +112,13 @@ impl WordMatches {
 
     /// Returns true if some packet matches both `self` and `other`.
     pub(crate) fn overlaps(&self, other: &WordMatches) -> bool {
-        self.iter().all(|a| {
+        // Two types other than Ethernet are compared like any field.
+        let is_one_type = self.is_of_ethernet() == other.is_of_ethernet();
+        let agrees = |a: &WordMatch| {
             let same_word = other.iter().find(|b| b.word == a.word);
             same_word.is_none_or(|b| (a.value ^ b.value) & a.mask & b.mask == 0)
-        })
+        };
+        is_one_type && self.iter().all(agrees)
     }
 
     /// Returns true if every packet that matches `self` also matches `wider`, compared field by field (OpenFlow

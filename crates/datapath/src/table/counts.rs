@@ -2,7 +2,7 @@
 //! another's cache line. Reads return the sum.
 use super::FlowTable;
 use super::hot::{Verdict, VerdictWord};
-use crate::shape::adaptive::Adaptive;
+use crate::shape::packet_types::ByPacketType;
 use crate::shape::{Count, EntryId, FlowCounter};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -66,7 +66,7 @@ impl Counts {
     }
 }
 
-impl Adaptive {
+impl ByPacketType {
     /// Stores the verdict of an entry.
     pub(super) fn set_verdict(&mut self, id: EntryId, verdict: Verdict) {
         if let Some(row) = self.rows_mut().row_mut(id) {

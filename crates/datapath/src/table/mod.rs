@@ -36,8 +36,8 @@ use watch::Watch;
 
 use crate::Lookup;
 use crate::program::Program;
-use crate::shape::adaptive::Adaptive;
 use crate::shape::describe::Described;
+use crate::shape::packet_types::ByPacketType;
 use crate::shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use crate::slab::Slab;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ use weir_units::Instant;
 #[derive(Debug)]
 pub(crate) struct FlowTable {
     entries: Slab<FlowEntry>,
-    classifier: Adaptive,
+    classifier: ByPacketType,
     groups: GroupEntries,
     metered: Metered,
     eviction: Eviction,
@@ -69,8 +69,8 @@ impl FlowTable {
         FlowTable {
             entries: Slab::default(),
             classifier: match lookup {
-                Lookup::Adaptive => Adaptive::default(),
-                Lookup::Linear => Adaptive::reference(),
+                Lookup::Adaptive => ByPacketType::default(),
+                Lookup::Linear => ByPacketType::reference(),
             },
             groups: GroupEntries::default(),
             metered: Metered::default(),
@@ -126,11 +126,17 @@ impl FlowTable {
         }
     }
 
-    /// Looks up those packets of a burst that are in `lanes`. Writes each one's entry, or [`EntryId::NONE`], to
-    /// `found`.
+    /// Looks up those packets of a burst that are in `lanes`, all with an Ethernet header. Writes each one's entry, or
+    /// [`EntryId::NONE`], to `found`.
     #[inline(always)]
     pub(crate) fn lookup_burst(&self, keys: &[Parsed; MAX_BURST], lanes: Lanes, found: &mut [EntryId; MAX_BURST]) {
         self.classifier.lookup_burst(keys, lanes, found, |id| self.classifier.rows().soon(id));
+    }
+
+    /// Looks up packets of a burst like [`FlowTable::lookup_burst`], but packets without an Ethernet header.
+    #[cold]
+    pub(crate) fn lookup_others(&self, keys: &[Parsed; MAX_BURST], lanes: Lanes, found: &mut [EntryId; MAX_BURST]) {
+        self.classifier.lookup_others(keys, lanes, found);
     }
 
     /// Returns the entry with this id, if it is in the table.

@@ -9,7 +9,7 @@ use weir_packet::FlowMask;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reach {
     version: u64,
-    /// Bits of packets that the masks of entries cover.
+    /// Bits of Ethernet packets that the masks of entries cover.
     looks_at: FlowMask,
     /// Tables that entries continue in without doing anything else, one bit each.
     leads_to: [u64; 4],
@@ -21,7 +21,7 @@ impl Reach {
         self.version
     }
 
-    /// Returns the bits of packets that the masks of entries cover.
+    /// Returns the bits of Ethernet packets that the masks of entries cover.
     pub(crate) const fn looks_at(&self) -> &FlowMask {
         &self.looks_at
     }
@@ -35,7 +35,10 @@ impl Reach {
 
     /// Records a new entry.
     pub(super) fn came(&mut self, words: &WordMatches, verdict: Verdict) {
-        words.iter().for_each(|one| self.looks_at.words[usize::from(one.word)] |= one.mask);
+        // Lookups of other packets are not cached.
+        if words.is_of_ethernet() {
+            words.iter().for_each(|one| self.looks_at.words[usize::from(one.word)] |= one.mask);
+        }
         self.does(verdict);
     }
 

@@ -2,8 +2,11 @@
 //! such packets.
 use crate::bench::*;
 use weir_openflow::model::error::{BadAction, BadMatch};
+use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
 use weir_openflow::model::role::AsyncConfig;
-use weir_openflow::model::{Action, Encap, FlowMod, Instruction, Match, NshHeader, PacketInReason, PortNo};
+use weir_openflow::model::{
+    Action, Encap, FlowCommand, FlowFlags, FlowMod, Instruction, Match, NshHeader, PacketInReason, PortNo,
+};
 use weir_openflow::{Body, text};
 use weir_packet::craft::Craft;
 use weir_packet::{Field, Frame, PacketType, Tunnel};
@@ -93,6 +96,57 @@ fn packets_without_ethernet_are_told_apart_and_go_only_where_they_can() {
     let other = receive(&mut bench, &udp()[14..], PacketType::of_eth_type(0x88b5), Tunnel::NONE);
     assert!(other.is_empty(), "no entry for Ethernet packets takes it");
     assert_eq!(bench.datapath.drops().table_miss, 1);
+}
+
+#[test]
+fn a_match_without_a_packet_type_is_about_ethernet_packets() {
+    let mut bench = Bench::new();
+    bench.datapath.take_any_packet_type(PortNo(4), true);
+    bench.add(9, matching("in_port=1"), actions("output:2"));
+    bench.add(0, Match::any(), actions("output:3"));
+    assert!(receive(&mut bench, &udp()[14..], IPV4, Tunnel::NONE).is_empty(), "both entries are for Ethernet");
+    assert_eq!((bench.datapath.drops().table_miss, bench.ports_of(1, &udp())), (1, vec![2]));
+    bench.add(0, matching("packet_type=(1,0x800)"), actions("output:4"));
+    let left = receive(&mut bench, &udp()[14..], IPV4, Tunnel::NONE);
+    assert_eq!(left.iter().map(|(port, _)| port.0).collect::<Vec<_>>(), [4], "whatever the priorities of others");
+}
+
+/// Returns the cookies of the entries that a statistics request selects, ascending.
+fn cookies(bench: &mut Bench, text: &str) -> Vec<u64> {
+    let request = FlowRequest { matching: matching(text), ..FlowRequest::all() };
+    let parts = bench.multipart(CONTROLLER, RequestBody::Flow(request)).unwrap();
+    let flows = parts.into_iter().flat_map(|part| if let ReplyBody::Flow(flows) = part { flows } else { panic!() });
+    let mut cookies: Vec<u64> = flows.map(|flow| flow.cookie).collect();
+    cookies.sort_unstable();
+    cookies
+}
+
+#[test]
+fn the_packet_type_ethernet_may_be_named_or_not() {
+    let mut bench = Bench::controlled();
+    let add = |bench: &mut Bench, cookie, text| {
+        bench.flow_mod(&FlowMod { cookie, ..FlowMod::add(7, matching(text), apply(actions("output:2"))) }).unwrap();
+    };
+    add(&mut bench, 1, "in_port=1");
+    add(&mut bench, 2, "in_port=1,packet_type=(1,0x800)");
+    add(&mut bench, 3, "in_port=1,packet_type=(0,0)");
+    assert_eq!(cookies(&mut bench, ""), [2, 3], "the third replaces the first");
+    assert_eq!(cookies(&mut bench, "packet_type=(0,0)"), [3]);
+    add(&mut bench, 4, "in_port=1");
+    assert_eq!(cookies(&mut bench, "packet_type=(0,0)"), [4], "its match does not name the type");
+    assert_eq!(cookies(&mut bench, "packet_type=(1,0x800)"), [2]);
+    assert!(cookies(&mut bench, "packet_type=(1,0x86dd)").is_empty());
+    let flow = FlowMod::add(7, matching("in_port=1,packet_type=(0,0)"), vec![]);
+    bench.flow_mod(&FlowMod { command: FlowCommand::DeleteStrict, ..flow }).unwrap();
+    assert_eq!(cookies(&mut bench, ""), [2]);
+    add(&mut bench, 5, "ip");
+    let flow = FlowMod::add(7, matching("packet_type=(0,0)"), vec![]);
+    bench.flow_mod(&FlowMod { command: FlowCommand::Delete, ..flow }).unwrap();
+    assert_eq!(cookies(&mut bench, ""), [2], "of all Ethernet entries, whatever else they match");
+    let overlap = FlowMod { flags: FlowFlags::CHECK_OVERLAP, ..FlowMod::add(7, Match::any(), vec![]) };
+    assert_eq!(bench.flow_mod(&overlap), Ok(()), "no packet has both types");
+    bench.flow_mod(&FlowMod { command: FlowCommand::Delete, ..FlowMod::add(7, Match::any(), vec![]) }).unwrap();
+    assert!(cookies(&mut bench, "").is_empty(), "a delete without a type is about all types");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, Request
 use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, Match, PortNo, TableId};
 use weir_packet::craft::Craft;
 use weir_packet::field::eth_type;
-use weir_packet::{Field, Frame, FramePool};
+use weir_packet::{Field, Frame, FramePool, PacketType};
 use weir_testing::rules::{self, Draw, Headers};
 
 /// Number of tables in a pipeline.
@@ -41,8 +41,13 @@ impl Pair {
 
     /// Processes a burst in both, which must give the same output.
     fn receive(&mut self, in_port: u32, burst: &[Vec<u8>]) {
+        self.receive_frames(in_port, &burst.iter().map(|bytes| Frame::from_bytes(bytes)).collect::<Vec<_>>());
+    }
+
+    /// Processes a burst of packets of any type in both, which must give the same output.
+    fn receive_frames(&mut self, in_port: u32, burst: &[Frame]) {
         let [cached, plain] = [&mut self.cached, &mut self.plain].map(|bench| {
-            let mut frames: Vec<Frame> = burst.iter().map(|bytes| Frame::from_bytes(bytes)).collect();
+            let mut frames = burst.to_vec();
             bench.datapath.process(bench.now, PortNo(in_port), &mut frames, &mut bench.pool, &mut bench.out);
             (bench.sent(), bench.packet_ins(CONTROLLER))
         });
@@ -90,11 +95,18 @@ fn tables(bench: &mut Bench) -> Vec<(u32, u64, u64)> {
     tables.iter().map(|table| (table.active_count, table.lookup_count, table.matched_count)).collect()
 }
 
+/// Returns a match on packets that begin with an IPv4 header.
+fn bare_ipv4() -> Match {
+    Match::any().with(Field::PacketType, PacketType::of_eth_type(eth_type::IPV4).to_bits())
+}
+
 fn any_match(draw: &mut Draw) -> Match {
     let ipv4 = || Match::any().with(Field::EthType, eth_type::IPV4);
     let prefix = |length: usize| u32::MAX.checked_shl(32 - length as u32).unwrap_or(0);
     let value = draw.below(4) as u32;
-    match draw.below(9) {
+    match draw.below(11) {
+        9 => bare_ipv4(),
+        10 => bare_ipv4().with(Field::IpProto, 17_u8).with(Field::UdpDst, value as u16),
         0 => Match::any(),
         1 => from_port(1 + value),
         2 => Match::any().with(Field::EthDst, mac(value.into()).to_bits()),
@@ -137,13 +149,26 @@ fn any_frame(draw: &mut Draw) -> Vec<u8> {
     frame.payload(&vec![1; usize::from(value(60))]).build()
 }
 
+/// Takes the Ethernet header off some packets of IPv4, so that they have another packet type.
+fn with_packet_type(draw: &mut Draw, bytes: &[u8]) -> Frame {
+    let is_bare = bytes[12..14] == eth_type::IPV4.to_be_bytes() && draw.below(3) == 0;
+    let mut frame = Frame::from_bytes(if is_bare { &bytes[14..] } else { bytes });
+    if is_bare {
+        frame.set_packet_type(PacketType::of_eth_type(eth_type::IPV4));
+    }
+    frame
+}
+
 /// Generates an entry with a priority that no other entry has, so that the winner of several matching entries is
 /// defined.
 fn any_entry(draw: &mut Draw, cookie: u64) -> FlowMod {
     let table = draw.below(TABLES);
-    // Table 0 has one entry for all packets, so that most packets reach later tables.
-    let (priority, matching) = if cookie == 0 { (0, Match::any()) } else { (cookie as u16, any_match(draw)) };
-    let table = if cookie == 0 { 0 } else { table };
+    // Table 0 has an entry for all packets of each type, so that most packets reach later tables.
+    let (table, priority, matching) = match cookie {
+        0 => (0, 0, Match::any()),
+        1 => (0, 1, bare_ipv4()),
+        _ => (table, cookie as u16, any_match(draw)),
+    };
     FlowMod {
         table: TableId(table as u8),
         cookie,
@@ -161,8 +186,13 @@ fn pipelines_that_change_between_bursts_do_the_same() {
         let pool: Vec<Vec<u8>> = (0..60).map(|_| any_frame(&mut draw)).collect();
         for round in 0..60 {
             let count = 1 + draw.below(80);
-            let burst: Vec<Vec<u8>> = (0..count).map(|_| pool[draw.below(pool.len())].clone()).collect();
-            pair.receive(1 + draw.below(3) as u32, &burst);
+            let burst: Vec<Frame> = (0..count)
+                .map(|_| {
+                    let at = draw.below(pool.len());
+                    with_packet_type(&mut draw, &pool[at])
+                })
+                .collect();
+            pair.receive_frames(1 + draw.below(3) as u32, &burst);
             if draw.below(4) == 0 {
                 change(&mut pair, &mut draw, &mut there, 1000 * seed + round);
             }

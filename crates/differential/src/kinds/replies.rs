@@ -1,5 +1,5 @@
 //! Kinds of differences in replies: statistics, descriptions, bundles.
-use super::Whose::{Free, Ours, Theirs};
+use super::Whose::{Free, Theirs};
 use super::{Kind, Seen, features, packets, refusals};
 use crate::attributes;
 use crate::compare::Part;
@@ -364,16 +364,31 @@ pub(super) const KINDS: &[Kind] = &[
         },
     },
     Kind {
-        name: "packet_type_of_ethernet",
-        whose: Ours,
+        name: "listed_packet_type_of_ethernet",
+        whose: Free,
         clause: "1.5.1, 7.2.3.11: a match without packet_type is about Ethernet packets",
-        why: "packet_type=(0,0) is listed and compared by weir as a field of its own; Open vSwitch takes it for what \
-              is meant without it",
+        why: "of a match on packet_type=(0,0) and fields of Ethernet packets Open vSwitch lists only these fields; weir \
+              lists what was asked for",
         is: |seen| {
-            let is_named = |matching: &Match| matching.get(Field::PacketType).is_some();
+            let attributes = match (bodies(seen), seen.difference.part) {
+                (Some((ReplyBody::Flow(ours), ReplyBody::Flow(theirs))), _) => attributes::of_entries(ours, theirs),
+                (None, Part::Told) => attributes::of_notices(&seen.difference.told.0, &seen.difference.told.1),
+                _ => return false,
+            };
+            let is_named = |flow: &FlowMod| flow.matching.get(Field::PacketType).is_some();
+            seen.has_flow(is_named) && only(&attributes, &["match", "packets", "bytes"])
+        },
+    },
+    Kind {
+        name: "packet_type_of_ethernet",
+        whose: Theirs,
+        clause: "1.5.1, 7.2.3.11: a match without packet_type is about Ethernet packets",
+        why: "for Open vSwitch packet_type=(0,0) is another match than one without packet_type: entries of the one are \
+              not found, replaced or removed by messages with the other",
+        is: |seen| {
+            let is_named = |matching: &Match| matching.get(Field::PacketType).is_some_and(|(value, _)| value == 0);
             let is_any = request(seen).is_some_and(|request| is_named(&request.matching))
-                || seen.has_flow(|flow| is_named(&flow.matching))
-                || seen.parts().matching.is_some_and(is_named);
+                || seen.has_flow(|flow| is_named(&flow.matching));
             is_any && (bodies(seen).is_some() || seen.is_in(Part::Told) || seen.is_of_packets())
         },
     },

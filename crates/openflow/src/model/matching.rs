@@ -78,22 +78,23 @@ impl Match {
     /// known, occurs at most once and has its prerequisites, masks occur only on maskable fields, and no value has
     /// bits outside its mask or its field.
     ///
-    /// Matches on the packet type Ethernet, too, if [`Match::written`] alone would also match packets without
-    /// Ethernet header.
+    /// The packet type Ethernet is not part of the mask, whether the match names it or not: a match without a packet
+    /// type is about Ethernet packets (OpenFlow 1.5.1, 7.2.3.11). The caller must not compare packets of other types
+    /// with such a match.
     ///
     /// # Errors
     /// `OFPET_BAD_MATCH` with the code that the specification prescribes.
     pub fn key_and_mask(&self) -> Result<(FlowKey, FlowMask), ErrorType> {
         let (key, mut mask) = self.written()?;
-        if self.finds_what_is_absent() {
-            mask.set(Field::PacketType, Field::PacketType.all_ones());
+        if key.get(Field::PacketType) == u128::from(PacketType::ETHERNET.to_bits()) {
+            mask.set(Field::PacketType, 0);
         }
         Ok((key, mask))
     }
 
-    /// Converts only the fields that the match names, without implied ones, to a flow key and mask. Non-strict
-    /// flow-mods and statistics requests compare this form with that of flow entries (OpenFlow 1.3.5, 6.4). Checks
-    /// the match like [`Match::key_and_mask`].
+    /// Converts the fields that the match names to a flow key and mask, including the packet type Ethernet: a
+    /// non-strict flow-mod or statistics request without a packet type is about entries of all types (OpenFlow 1.3.5,
+    /// 6.4). Checks the match like [`Match::key_and_mask`].
     ///
     /// # Errors
     /// `OFPET_BAD_MATCH` with the code that the specification prescribes.
@@ -120,18 +121,6 @@ impl Match {
             mask.set(*field, bits | mask.get(*field));
         }
         Ok((key, mask))
-    }
-
-    /// Returns true if all Ethernet fields of the match (at least one) compare with zero, the value that packets
-    /// without Ethernet header have in the key. Such a match must match Ethernet packets only; a nonzero value
-    /// ensures that by itself (OpenFlow 1.5.1, 7.2.3.11).
-    fn finds_what_is_absent(&self) -> bool {
-        let ethernet = |entry: &MatchField| match entry {
-            MatchField::Known { field, value, mask } if field.is_ethernet() => Some(value & mask.unwrap_or(u128::MAX)),
-            _ => None,
-        };
-        let mut values = self.fields.iter().filter_map(ethernet).peekable();
-        values.peek().is_some() && values.all(|value| value == 0)
     }
 
     /// Returns true if the match contains the prerequisites of `field` (OpenFlow 1.3.5, table 12).
@@ -279,11 +268,10 @@ mod tests {
         for wrong in wrong {
             assert_eq!(wrong.key_and_mask(), Err(BadMatch::BadPrereq.into()), "{wrong:?}");
         }
-        let is_implied = |matching: Match| matching.key_and_mask().unwrap().1.get(Field::PacketType) != 0;
-        assert!(is_implied(Match::any().with(Field::VlanVid, 0_u32)));
-        assert!(is_implied(Match::any().with_masked(Field::EthDst, 0_u32, 1_u64 << 40)));
-        assert!(!is_implied(Match::any().with(Field::VlanVid, 0_u32).with(Field::EthType, 0x0800_u32)));
-        assert!(!is_implied(Match::any().with(Field::InPort, 0_u32)));
+        let has_type = |matching: Match| matching.key_and_mask().unwrap().1.get(Field::PacketType) != 0;
+        assert!(has_type(typed(0x1_0800)));
+        assert!(!has_type(typed(0)) && !has_type(Match::any()), "both are about Ethernet packets");
+        assert_eq!(typed(0).written().unwrap().1.get(Field::PacketType), Field::PacketType.all_ones());
     }
 
     #[test]

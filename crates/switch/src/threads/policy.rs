@@ -56,7 +56,9 @@ impl Class {
     /// # Errors
     /// Fails if the match is invalid, or uses a field that is unknown when a frame is received.
     pub fn new(matching: Match, worker: usize) -> Result<Class, String> {
-        let (key, mask) = matching.key_and_mask().map_err(|error| text::error_name(error).to_string())?;
+        let (key, mut mask) = matching.key_and_mask().map_err(|error| text::error_name(error).to_string())?;
+        // A match without a packet type is about Ethernet packets.
+        mask.set(Field::PacketType, Field::PacketType.all_ones());
         let known = [Field::InPort, Field::TunnelId, Field::TunSrc, Field::TunDst, Field::PacketType];
         let unknown = Field::ALL
             .into_iter()

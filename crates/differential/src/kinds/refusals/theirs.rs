@@ -189,6 +189,17 @@ pub(in crate::kinds) const THEIRS: &[Kind] = &[
         is: |seen| seen.they_refuse(&[INCONSISTENT]) && seen.parts().has_field(|field| field == Field::IpFrag),
     },
     Kind {
+        name: "overlap_with_another_packet_type",
+        whose: Theirs,
+        clause: "1.5.1, 7.2.3.11: a match without packet_type is about Ethernet packets",
+        why: "for Open vSwitch a match without packet_type overlaps matches on types other than Ethernet",
+        is: |seen| {
+            let is_other = |flow: &FlowMod| flow.matching.get(Field::PacketType).is_some_and(|(value, _)| value != 0);
+            seen.they_refuse(&[ErrorType::FlowModFailed(FlowModFailed::Overlap)])
+                && (seen.has_flow(is_other) || seen.parts().flow.is_some_and(is_other))
+        },
+    },
+    Kind {
         name: "overlapping_fields",
         whose: Free,
         clause: "1.3.5, 7.2.3: experimenter fields are not specified",
